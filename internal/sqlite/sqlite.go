@@ -1,0 +1,105 @@
+// Package sqlite opens the SQLite files that Sallyport keeps: one writer, readers beside it, every commit on disk before
+// it is acknowledged, and the schema brought up to date first.
+//
+// It knows nothing of keys or memories: each store brings its own schema and statements.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // the driver, without cgo
+
+	"sallyport/internal/filelock"
+)
+
+// readers bounds the read connections to one file. Reads are short, and a laptop or a pod has few cores.
+const readers = 8
+
+// DB is one open file.
+type DB struct {
+	Write *sql.DB // a single connection, whose transactions take the write lock when they begin
+	Read  *sql.DB // read-only connections, which never wait for the writer (WAL)
+	Path  string
+}
+
+// Open opens the file at path, creates it (mode 0600) if there is none, and applies the migrations (goose, *.sql at the root of the
+// file system) that it lacks. Several processes may open one file at the same time.
+func Open(ctx context.Context, path string, migrations fs.FS) (*DB, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("resolve %s: %w", path, err)
+	}
+	if err := touch(path); err != nil {
+		return nil, err
+	}
+	write, err := sql.Open("sqlite", dsn(path, writerPragmas, "_txlock=immediate"))
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	write.SetMaxOpenConns(1)
+	if err := migrate(ctx, write, path, migrations); err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare %s: %w", path, err), write.Close())
+	}
+	read, err := sql.Open("sqlite", dsn(path, readerPragmas))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s for reading: %w", path, err), write.Close())
+	}
+	read.SetMaxOpenConns(readers)
+	read.SetMaxIdleConns(readers)
+	return &DB{Write: write, Read: read, Path: path}, nil
+}
+
+// Close closes the file.
+func (db *DB) Close() error { return errors.Join(db.Read.Close(), db.Write.Close()) }
+
+var (
+	// synchronous=FULL: in WAL mode NORMAL may lose the last commits when the machine loses power.
+	writerPragmas = []string{"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)"}
+	readerPragmas = []string{"busy_timeout(5000)", "query_only(ON)"}
+)
+
+func dsn(path string, pragmas []string, more ...string) string {
+	q := url.Values{}
+	for _, p := range pragmas {
+		q.Add("_pragma", p)
+	}
+	s := (&url.URL{Scheme: "file", Path: path}).String() + "?" + q.Encode()
+	for _, m := range more {
+		s += "&" + m
+	}
+	return s
+}
+
+// touch creates the file with mode 0600 before SQLite does, which would follow the umask.
+func touch(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names the path
+	if err != nil {
+		return fmt.Errorf("create database file: %w", err)
+	}
+	return f.Close()
+}
+
+// migrate holds a file lock meanwhile: two processes that start at once must not apply one migration twice.
+func migrate(ctx context.Context, db *sql.DB, path string, migrations fs.FS) (err error) {
+	lock, err := filelock.Wait(ctx, path+".lock")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, migrations)
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
