@@ -1,0 +1,148 @@
+package extauthz
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"sallyport/gateway"
+	"sallyport/internal/key"
+	"sallyport/internal/keystore"
+)
+
+// Verifier checks a signed key: *key.Verifier, or VerifiedCache in front of it.
+type Verifier interface {
+	Verify(ctx context.Context, presented string) (key.Claims, error)
+}
+
+// Statuses says what the key store knows of a key: *RevocationCache. It returns keystore.ErrNotFound for a key that does not exist.
+type Statuses interface {
+	Status(ctx context.Context, id string) (Status, error)
+}
+
+// Status is what the door needs to know of a key from the store.
+type Status struct {
+	Kind       keystore.Kind
+	Revoked    bool
+	Expires    time.Time // zero: never
+	SecretHash []byte    // of an opaque key
+	Identity   gateway.Identity
+}
+
+// Authorizer decides.
+type Authorizer struct {
+	verifier Verifier
+	statuses Statuses
+	now      func() time.Time
+}
+
+// NewAuthorizer returns an Authorizer. now must be the clock that the verifier and the statuses use.
+func NewAuthorizer(v Verifier, s Statuses, now func() time.Time) *Authorizer {
+	return &Authorizer{verifier: v, statuses: s, now: now}
+}
+
+// Decide says whether a request may pass. It fails shut: what cannot be found out is a denial with status 503.
+func (a *Authorizer) Decide(ctx context.Context, r Request) Decision {
+	presented, reason := bearer(r.Authorization)
+	if reason != "" {
+		return deny(reason, nil)
+	}
+	var d Decision
+	if key.LooksLikeSecret(presented) {
+		d = a.decideOpaque(ctx, presented)
+	} else {
+		d = a.decideSigned(ctx, presented)
+	}
+	if d.Allowed() && contradicts(r.Claimed, d.Identity) {
+		d.Reason, d.Denial = ReasonNamespaceMismatch, denialOf(ReasonNamespaceMismatch, nil)
+	}
+	return d
+}
+
+// bearer returns the one key of a request, or the reason why there is none. RFC 9110, section 11.1: the scheme's case
+// does not count.
+func bearer(lines []string) (presented string, reason Reason) {
+	if len(lines) == 0 {
+		return "", ReasonNoKey
+	}
+	if len(lines) > 1 {
+		return "", ReasonSeveralKeys
+	}
+	scheme, rest, _ := strings.Cut(strings.TrimSpace(lines[0]), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", ReasonWrongScheme
+	}
+	rest = strings.TrimLeft(rest, " ")
+	if rest == "" {
+		return "", ReasonNoKey
+	}
+	if strings.Contains(rest, ",") { // two lines that a proxy joined: no key of ours has a comma
+		return "", ReasonSeveralKeys
+	}
+	return rest, ""
+}
+
+func (a *Authorizer) decideSigned(ctx context.Context, presented string) Decision {
+	claims, err := a.verifier.Verify(ctx, presented)
+	if err != nil {
+		var invalid *key.InvalidError
+		if errors.As(err, &invalid) {
+			return deny(Reason(invalid.Reason), err)
+		}
+		return deny(ReasonUnavailable, err)
+	}
+	id := gateway.Identity{
+		Namespace: claims.Namespace, Tenant: claims.Tenant, Agent: claims.Agent, Session: claims.Session, KeyID: claims.ID,
+	}
+	st, err := a.statuses.Status(ctx, claims.ID)
+	switch {
+	case errors.Is(err, keystore.ErrNotFound):
+		return about(id, deny(ReasonUnknownKey, err))
+	case err != nil:
+		return about(id, deny(ReasonUnavailable, err))
+	case st.Revoked:
+		return about(id, deny(ReasonRevoked, nil))
+	case st.Kind != keystore.Signed || st.Identity != id:
+		// The record was written when the key was minted: a key that says something else was not minted by us.
+		return about(id, deny(ReasonBrokenKey, nil))
+	}
+	return allow(id, claims.Expires)
+}
+
+func (a *Authorizer) decideOpaque(ctx context.Context, presented string) Decision {
+	keyID, ok := key.ParseSecret(presented)
+	if !ok {
+		return deny(Reason(key.ReasonMalformed), nil)
+	}
+	st, err := a.statuses.Status(ctx, keyID)
+	switch {
+	case errors.Is(err, keystore.ErrNotFound):
+		return deny(ReasonUnknownKey, err)
+	case err != nil:
+		return deny(ReasonUnavailable, err)
+	case st.Kind == keystore.Signed || !key.MatchesHash(presented, st.SecretHash):
+		return deny(ReasonUnknownKey, nil) // before anything else is said: an id alone tells its bearer nothing
+	case st.Revoked:
+		return about(st.Identity, deny(ReasonRevoked, nil))
+	case !st.Expires.IsZero() && !a.now().Before(st.Expires):
+		return about(st.Identity, deny(ReasonExpired, nil))
+	case st.Kind == keystore.Admin:
+		return about(st.Identity, deny(ReasonAdminKey, nil))
+	}
+	return allow(st.Identity, st.Expires)
+}
+
+// allow is the only place where a request is let through. A header value that a backend could not take is refused here,
+// rather than sent on and misread there.
+func allow(id gateway.Identity, expires time.Time) Decision {
+	if err := id.Validate(); err != nil {
+		return about(id, deny(ReasonBrokenKey, err))
+	}
+	return Decision{Identity: id, Expires: expires, Reason: ReasonAllowed}
+}
+
+func about(id gateway.Identity, d Decision) Decision {
+	d.Identity = id
+	return d
+}

@@ -1,0 +1,98 @@
+package checkserver
+
+import (
+	"net/http"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"sallyport/extauthz"
+	"sallyport/gateway"
+)
+
+// write turns a decision into the answer to Envoy.
+func write(d extauthz.Decision, names gateway.Headers, forged []string) *authv3.CheckResponse {
+	out := &authv3.CheckResponse{DynamicMetadata: metadata(d)}
+	if d.Allowed() {
+		out.Status = &rpcstatus.Status{Code: int32(codes.OK)}
+		out.HttpResponse = &authv3.CheckResponse_OkResponse{OkResponse: allowed(d, names, forged)}
+		return out
+	}
+	out.Status = &rpcstatus.Status{Code: int32(statusCode(d.Denial.Status))}
+	out.HttpResponse = &authv3.CheckResponse_DeniedResponse{DeniedResponse: denied(d.Denial)}
+	return out
+}
+
+// allowed sets the trusted headers and removes the key and whatever the client sent under the gateway's names. Envoy
+// removes after it sets, so a name must never be in both lists.
+func allowed(d extauthz.Decision, names gateway.Headers, forged []string) *authv3.OkHttpResponse {
+	set := names.Values(d.Identity)
+	remove := make([]string, 0, 1+len(forged))
+	remove = append(remove, "authorization")
+	for _, name := range forged {
+		if !sets(set, name) {
+			remove = append(remove, name)
+		}
+	}
+	return &authv3.OkHttpResponse{Headers: options(set), HeadersToRemove: remove}
+}
+
+func sets(set []gateway.HeaderValue, name string) bool {
+	for _, h := range set {
+		if strings.EqualFold(h.Name, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func denied(e *gateway.Error) *authv3.DeniedHttpResponse {
+	headers := append(e.Headers(), gateway.HeaderValue{Name: "content-type", Value: "application/json"})
+	return &authv3.DeniedHttpResponse{
+		Status:  &typev3.HttpStatus{Code: typev3.StatusCode(e.Status)}, //nolint:gosec // HTTP statuses fit
+		Headers: options(headers),
+		Body:    string(e.Body()),
+	}
+}
+
+// options says of each header that it overwrites: left unset, Envoy 1.40 overwrites and later sources append (envoy#32420).
+func options(headers []gateway.HeaderValue) []*corev3.HeaderValueOption {
+	out := make([]*corev3.HeaderValueOption, 0, len(headers))
+	for _, h := range headers {
+		out = append(out, &corev3.HeaderValueOption{
+			Header:       &corev3.HeaderValue{Key: h.Name, RawValue: []byte(h.Value)},
+			AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+		})
+	}
+	return out
+}
+
+// statusCode is for logs and Envoy's counters: the HTTP status in the denial is what the client sees.
+func statusCode(httpStatus int) codes.Code {
+	switch httpStatus {
+	case http.StatusUnauthorized:
+		return codes.Unauthenticated
+	case http.StatusServiceUnavailable:
+		return codes.Unavailable
+	default:
+		return codes.PermissionDenied
+	}
+}
+
+// metadata is what Envoy's access log shows of the decision, under envoy.filters.http.ext_authz.
+func metadata(d extauthz.Decision) *structpb.Struct {
+	fields := map[string]*structpb.Value{"reason": structpb.NewStringValue(string(d.Reason))}
+	for name, value := range map[string]string{
+		"namespace": d.Identity.Namespace, "agent": d.Identity.Agent, "key_id": d.Identity.KeyID,
+	} {
+		if value != "" {
+			fields[name] = structpb.NewStringValue(value)
+		}
+	}
+	return &structpb.Struct{Fields: fields}
+}

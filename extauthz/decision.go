@@ -1,0 +1,43 @@
+package extauthz
+
+import (
+	"time"
+
+	"sallyport/gateway"
+)
+
+// Request is what the decision depends on.
+type Request struct {
+	Authorization []string              // every Authorization line, as the client sent it
+	Claimed       []gateway.HeaderValue // what the client said under the trusted prefix; Name is what follows the prefix, such as "namespace"
+}
+
+// Decision is the answer to a Request.
+type Decision struct {
+	Identity gateway.Identity // whose data; on a denial what is known of it, for the log
+	Expires  time.Time        // of the key; zero if it never does
+	Reason   Reason           // why
+	Denial   *gateway.Error   // nil: allowed
+}
+
+// Allowed says whether the request may pass.
+func (d Decision) Allowed() bool { return d.Denial == nil }
+
+// Reason says in one word why a decision is what it is, for logs, metadata and metrics. Besides these there are the
+// reasons of package key, such as "expired".
+type Reason string
+
+// The reasons.
+const (
+	ReasonAllowed           Reason = "allowed"
+	ReasonNoKey             Reason = "no_key"
+	ReasonSeveralKeys       Reason = "several_keys"
+	ReasonWrongScheme       Reason = "wrong_scheme"
+	ReasonUnknownKey        Reason = "unknown_key"
+	ReasonRevoked           Reason = "revoked"
+	ReasonExpired           Reason = "expired"
+	ReasonAdminKey          Reason = "admin_key"
+	ReasonNamespaceMismatch Reason = "namespace_mismatch"
+	ReasonUnavailable       Reason = "unavailable"
+	ReasonBrokenKey         Reason = "broken_key"
+)

@@ -1,0 +1,69 @@
+package extauthz
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"github.com/dgraph-io/ristretto/v2"
+
+	"sallyport/internal/key"
+)
+
+// DefaultVerifiedSize is how many verified keys are remembered, at about 500 bytes each.
+const DefaultVerifiedSize = 16384
+
+// VerifiedCache remembers keys whose signature was verified, so that a busy agent pays for Ed25519 once. It never answers
+// for a key past its expiry, and it remembers no refusal.
+type VerifiedCache struct {
+	next  Verifier
+	now   func() time.Time
+	cache *ristretto.Cache[string, verified]
+}
+
+// verified holds the whole digest: ristretto tells keys apart by a hash that an attacker could make collide.
+type verified struct {
+	digest [sha256.Size]byte
+	claims key.Claims
+}
+
+// NewVerifiedCache puts a cache of size keys in front of next. Close it in the end.
+func NewVerifiedCache(next Verifier, size int64, now func() time.Time) (*VerifiedCache, error) {
+	const countersPerEntry = 10 // what ristretto asks for
+	cache, err := ristretto.NewCache(&ristretto.Config[string, verified]{
+		NumCounters: countersPerEntry * size,
+		MaxCost:     size,
+		BufferItems: 64,
+		// One key costs one, so that the size is a number of keys.
+		IgnoreInternalCost: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cache of %d verified keys: %w", size, err)
+	}
+	return &VerifiedCache{next: next, now: now, cache: cache}, nil
+}
+
+// Verify implements Verifier.
+func (v *VerifiedCache) Verify(ctx context.Context, presented string) (key.Claims, error) {
+	if len(presented) > key.MaxBytes { // before hashing it
+		return key.Claims{}, &key.InvalidError{Reason: key.ReasonMalformed}
+	}
+	digest := sha256.Sum256([]byte(presented))
+	slot := string(digest[:])
+	if hit, ok := v.cache.Get(slot); ok && hit.digest == digest {
+		if v.now().Before(hit.claims.Expires) {
+			return hit.claims, nil
+		}
+		v.cache.Del(slot) // next says whether the leeway still covers it
+	}
+	claims, err := v.next.Verify(ctx, presented)
+	if err != nil {
+		return key.Claims{}, err
+	}
+	v.cache.Set(slot, verified{digest: digest, claims: claims}, 1)
+	return claims, nil
+}
+
+// Close ends the cache's goroutines.
+func (v *VerifiedCache) Close() { v.cache.Close() }

@@ -1,0 +1,91 @@
+// Package keystore keeps which keys exist, which are revoked, and the public halves that verify them.
+//
+// No secret is in it: of a signed key there is the record of what was minted, of an opaque key the hash. It does not
+// decide anything: the exchange writes it, extauthz reads it.
+package keystore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"sallyport/internal/key"
+)
+
+// ErrNotFound says that no key has the id that was asked for.
+var ErrNotFound = errors.New("no key has this id")
+
+// Kind says how a key is checked.
+type Kind string
+
+// The kinds of key.
+const (
+	Signed Kind = "signed" // a JWT that the exchange minted for a pod
+	Static Kind = "static" // an opaque key that an admin made for a namespace
+	Admin  Kind = "admin"  // an opaque key that manages keys and reaches no namespace
+)
+
+// Record is what is kept of a key.
+type Record struct {
+	ID             string
+	Kind           Kind
+	Namespace      string // empty for Admin
+	Tenant         string
+	Agent          string
+	Session        string
+	PodUID         string
+	ServiceAccount string
+	Note           string
+	SecretHash     []byte    // Static and Admin only: key.HashSecret
+	CreatedAt      time.Time // all times are UTC, in microseconds
+	ExpiresAt      time.Time // zero: never (Static and Admin only)
+	RevokedAt      time.Time // zero: not revoked
+	RevokedFor     string    // the reason given
+}
+
+// Revoked says whether the key was revoked.
+func (r Record) Revoked() bool { return !r.RevokedAt.IsZero() }
+
+// Expired says whether the key's time is over, by a clock that may be key.Leeway behind its maker's.
+func (r Record) Expired(now time.Time) bool {
+	return !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt.Add(key.Leeway))
+}
+
+// Store is a key store. Methods are safe for concurrent use and return when what they did is durable.
+type Store interface {
+	// AddKey stores a new key; its id must be new.
+	AddKey(ctx context.Context, r Record) error
+	// Key returns ErrNotFound for an unknown id.
+	Key(ctx context.Context, id string) (Record, error)
+	// Keys returns every key, the oldest first.
+	Keys(ctx context.Context) ([]Record, error)
+	// Revoke ends a key for a reason. Revoking again changes nothing; an unknown id is ErrNotFound.
+	Revoke(ctx context.Context, id, reason string, at time.Time) error
+	// WatchRevocations calls back with the id of every key revoked from now on, by whichever process, until ctx ends;
+	// resync is called first of all, and whenever some may have been missed. It returns when it can no longer tell.
+	WatchRevocations(ctx context.Context, revoked func(id string), resync func()) error
+	// PublishVerificationKey stores the public half of a signing key.
+	PublishVerificationKey(ctx context.Context, k key.VerificationKey) error
+	// VerificationKeys returns those that may still verify something.
+	VerificationKeys(ctx context.Context) ([]key.VerificationKey, error)
+	// Prune forgets keys that expired before then, and verification keys likewise. It returns how many keys it forgot.
+	Prune(ctx context.Context, before time.Time) (int64, error)
+	// Ping says whether the store can be read.
+	Ping(ctx context.Context) error
+	// Close ends the store's use.
+	Close() error
+}
+
+// Open opens the key store that address names: sqlite:PATH.
+func Open(ctx context.Context, address string, now func() time.Time) (Store, error) {
+	scheme, rest, _ := strings.Cut(address, ":")
+	switch {
+	case scheme == "sqlite" && rest != "":
+		return openSQLite(ctx, strings.TrimPrefix(rest, "//"), now)
+	default:
+		// Only the scheme is quoted: an address may hold a password.
+		return nil, fmt.Errorf("key store %q is not known: give sqlite:PATH, such as sqlite:/var/lib/sallyport/keys.db", scheme+":…")
+	}
+}

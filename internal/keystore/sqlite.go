@@ -1,0 +1,211 @@
+package keystore
+
+import (
+	"context"
+	"crypto/ed25519"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"sallyport/internal/key"
+	"sallyport/internal/sqlite"
+)
+
+//go:embed migrations/sqlite/*.sql
+var migrations embed.FS
+
+// sqliteStore keeps the keys of one host in one file, which several processes may share.
+type sqliteStore struct {
+	db  *sqlite.DB
+	now func() time.Time
+}
+
+func openSQLite(ctx context.Context, path string, now func() time.Time) (*sqliteStore, error) {
+	schema, err := fs.Sub(migrations, "migrations/sqlite")
+	if err != nil {
+		return nil, fmt.Errorf("find key store schema: %w", err)
+	}
+	db, err := sqlite.Open(ctx, path, schema)
+	if err != nil {
+		return nil, fmt.Errorf("open key store: %w", err)
+	}
+	return &sqliteStore{db: db, now: now}, nil
+}
+
+func (s *sqliteStore) Close() error { return s.db.Close() }
+
+func (s *sqliteStore) Ping(ctx context.Context) error {
+	var one int
+	if err := s.db.Read.QueryRowContext(ctx, "SELECT 1 FROM sqlite_schema LIMIT 1").Scan(&one); err != nil {
+		return fmt.Errorf("read key store: %w", err)
+	}
+	return nil
+}
+
+const keyColumns = "id, kind, namespace, tenant, agent, session, pod_uid, service_account, note, secret_hash, created_at, expires_at, revoked_at, revoked_for"
+
+func (s *sqliteStore) AddKey(ctx context.Context, r Record) error {
+	_, err := s.db.Write.ExecContext(ctx,
+		"INSERT INTO keys ("+keyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		r.ID, r.Kind, r.Namespace, r.Tenant, r.Agent, r.Session, r.PodUID, r.ServiceAccount, r.Note, r.SecretHash,
+		r.CreatedAt.UnixMicro(), micros(r.ExpiresAt), micros(r.RevokedAt), r.RevokedFor)
+	if err != nil {
+		return fmt.Errorf("store key %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+func (s *sqliteStore) Key(ctx context.Context, id string) (Record, error) {
+	r, err := scanKey(s.db.Read.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE id = ?", id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Record{}, ErrNotFound
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("read key: %w", err)
+	}
+	return r, nil
+}
+
+func (s *sqliteStore) Keys(ctx context.Context) ([]Record, error) {
+	rows, err := s.db.Read.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys ORDER BY created_at, id")
+	if err != nil {
+		return nil, fmt.Errorf("list keys: %w", err)
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err tells
+	var out []Record
+	for rows.Next() {
+		r, err := scanKey(rows)
+		if err != nil {
+			return nil, fmt.Errorf("list keys: %w", err)
+		}
+		out = append(out, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list keys: %w", err)
+	}
+	return out, nil
+}
+
+func (s *sqliteStore) Revoke(ctx context.Context, id, reason string, at time.Time) error {
+	tx, err := s.db.Write.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("revoke key: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
+	changed, err := affected(tx.ExecContext(ctx,
+		"UPDATE keys SET revoked_at = ?, revoked_for = ? WHERE id = ? AND revoked_at IS NULL", at.UnixMicro(), reason, id))
+	if err != nil {
+		return fmt.Errorf("revoke key: %w", err)
+	}
+	if changed == 0 {
+		var one int
+		err := tx.QueryRowContext(ctx, "SELECT 1 FROM keys WHERE id = ?", id).Scan(&one)
+		if errors.Is(err, sql.ErrNoRows) {
+			return ErrNotFound
+		}
+		return err // nil: it was revoked before
+	}
+	if _, err := tx.ExecContext(ctx, "INSERT INTO revocations (key_id) VALUES (?)", id); err != nil {
+		return fmt.Errorf("revoke key: %w", err)
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("revoke key: %w", err)
+	}
+	return nil
+}
+
+func (s *sqliteStore) PublishVerificationKey(ctx context.Context, k key.VerificationKey) error {
+	_, err := s.db.Write.ExecContext(ctx, "INSERT INTO verification_keys (id, public, not_after) VALUES (?, ?, ?)",
+		k.ID, []byte(k.Public), k.NotAfter.UnixMicro())
+	if err != nil {
+		return fmt.Errorf("store verification key: %w", err)
+	}
+	return nil
+}
+
+func (s *sqliteStore) VerificationKeys(ctx context.Context) ([]key.VerificationKey, error) {
+	rows, err := s.db.Read.QueryContext(ctx,
+		"SELECT id, public, not_after FROM verification_keys WHERE not_after > ? ORDER BY not_after, id", s.now().UnixMicro())
+	if err != nil {
+		return nil, fmt.Errorf("list verification keys: %w", err)
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err tells
+	var out []key.VerificationKey
+	for rows.Next() {
+		var (
+			k        key.VerificationKey
+			public   []byte
+			notAfter int64
+		)
+		if err := rows.Scan(&k.ID, &public, &notAfter); err != nil {
+			return nil, fmt.Errorf("list verification keys: %w", err)
+		}
+		k.Public, k.NotAfter = ed25519.PublicKey(public), time.UnixMicro(notAfter).UTC()
+		out = append(out, k)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list verification keys: %w", err)
+	}
+	return out, nil
+}
+
+func (s *sqliteStore) Prune(ctx context.Context, before time.Time) (int64, error) {
+	tx, err := s.db.Write.BeginTx(ctx, nil)
+	if err != nil {
+		return 0, fmt.Errorf("prune keys: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
+	cut := before.UnixMicro()
+	pruned, err := affected(tx.ExecContext(ctx, "DELETE FROM keys WHERE expires_at < ?", cut))
+	if err != nil {
+		return 0, fmt.Errorf("prune keys: %w", err)
+	}
+	if _, err := tx.ExecContext(ctx, "DELETE FROM verification_keys WHERE not_after < ?", cut); err != nil {
+		return 0, fmt.Errorf("prune verification keys: %w", err)
+	}
+	// AUTOINCREMENT never gives a number twice, so a follower needs no row to be kept for it.
+	if _, err := tx.ExecContext(ctx, "DELETE FROM revocations WHERE key_id NOT IN (SELECT id FROM keys)"); err != nil {
+		return 0, fmt.Errorf("prune revocations: %w", err)
+	}
+	if err := tx.Commit(); err != nil {
+		return 0, fmt.Errorf("prune keys: %w", err)
+	}
+	return pruned, nil
+}
+
+func scanKey(row interface{ Scan(into ...any) error }) (Record, error) {
+	var (
+		r                Record
+		created          int64
+		expires, revoked sql.NullInt64
+	)
+	err := row.Scan(&r.ID, &r.Kind, &r.Namespace, &r.Tenant, &r.Agent, &r.Session, &r.PodUID, &r.ServiceAccount, &r.Note,
+		&r.SecretHash, &created, &expires, &revoked, &r.RevokedFor)
+	if err != nil {
+		return Record{}, err
+	}
+	r.CreatedAt = time.UnixMicro(created).UTC()
+	r.ExpiresAt, r.RevokedAt = fromMicros(expires), fromMicros(revoked)
+	return r, nil
+}
+
+func affected(res sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+func micros(t time.Time) sql.NullInt64 {
+	return sql.NullInt64{Int64: t.UnixMicro(), Valid: !t.IsZero()}
+}
+
+func fromMicros(n sql.NullInt64) time.Time {
+	if !n.Valid {
+		return time.Time{}
+	}
+	return time.UnixMicro(n.Int64).UTC()
+}
