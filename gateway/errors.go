@@ -21,6 +21,7 @@ const (
 	CodeNotFound          Code = "not_found"
 	CodeMethodNotAllowed  Code = "method_not_allowed"
 	CodeRenewWithToken    Code = "renew_with_token"
+	CodeRateLimited       Code = "rate_limited"
 	CodeUnavailable       Code = "unavailable"
 	CodeNotPermitted      Code = "not_permitted"
 	CodeInternal          Code = "internal"
@@ -32,6 +33,7 @@ type Error struct {
 	Status     int           // HTTP status
 	Code       Code          //
 	Message    string        // one sentence for the caller
+	Reason     string        // one word for logs and metrics, finer than Code; may be empty
 	RetryAfter time.Duration // sent as Retry-After, rounded up to whole seconds; 0 sends none
 	Allow      string        // sent as Allow, with status 405
 	Cause      error         // for the log alone
