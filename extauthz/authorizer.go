@@ -3,7 +3,6 @@ package extauthz
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"sallyport/gateway"
@@ -44,9 +43,9 @@ func NewAuthorizer(v Verifier, s Statuses, now func() time.Time) *Authorizer {
 
 // Decide says whether a request may pass. It fails shut: what cannot be found out is a denial with status 503.
 func (a *Authorizer) Decide(ctx context.Context, r Request) Decision {
-	presented, reason := bearer(r.Authorization)
-	if reason != "" {
-		return deny(reason, nil)
+	presented, err := key.FromAuthorization(r.Authorization)
+	if err != nil {
+		return denyInvalid(err)
 	}
 	var d Decision
 	if key.LooksLikeSecret(presented) {
@@ -60,37 +59,10 @@ func (a *Authorizer) Decide(ctx context.Context, r Request) Decision {
 	return d
 }
 
-// bearer returns the one key of a request, or the reason why there is none. RFC 9110, section 11.1: the scheme's case
-// does not count.
-func bearer(lines []string) (presented string, reason Reason) {
-	if len(lines) == 0 {
-		return "", ReasonNoKey
-	}
-	if len(lines) > 1 {
-		return "", ReasonSeveralKeys
-	}
-	scheme, rest, _ := strings.Cut(strings.TrimSpace(lines[0]), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return "", ReasonWrongScheme
-	}
-	rest = strings.TrimLeft(rest, " ")
-	if rest == "" {
-		return "", ReasonNoKey
-	}
-	if strings.Contains(rest, ",") { // two lines that a proxy joined: no key of ours has a comma
-		return "", ReasonSeveralKeys
-	}
-	return rest, ""
-}
-
 func (a *Authorizer) decideSigned(ctx context.Context, presented string) Decision {
 	claims, err := a.verifier.Verify(ctx, presented)
 	if err != nil {
-		var invalid *key.InvalidError
-		if errors.As(err, &invalid) {
-			return deny(Reason(invalid.Reason), err)
-		}
-		return deny(ReasonUnavailable, err)
+		return denyInvalid(err)
 	}
 	id := gateway.Identity{
 		Namespace: claims.Namespace, Tenant: claims.Tenant, Agent: claims.Agent, Session: claims.Session, KeyID: claims.ID,
@@ -140,6 +112,15 @@ func allow(id gateway.Identity, expires time.Time) Decision {
 		return about(id, deny(ReasonBrokenKey, err))
 	}
 	return Decision{Identity: id, Expires: expires, Reason: ReasonAllowed}
+}
+
+// denyInvalid turns an error of package key into the denial with its reason; any other means that nothing could be found out.
+func denyInvalid(err error) Decision {
+	var invalid *key.InvalidError
+	if errors.As(err, &invalid) {
+		return deny(Reason(invalid.Reason), nil)
+	}
+	return deny(ReasonUnavailable, err)
 }
 
 func about(id gateway.Identity, d Decision) Decision {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"sallyport/gateway"
+	"sallyport/internal/key"
 )
 
 // Request is what the decision depends on.
@@ -24,18 +25,15 @@ type Decision struct {
 func (d Decision) Allowed() bool { return d.Denial == nil }
 
 // Reason says in one word why a decision is what it is, for logs, metadata and metrics. Besides these there are the
-// reasons of package key, such as "expired".
+// reasons of package key, such as "bad_signature".
 type Reason string
 
 // The reasons.
 const (
 	ReasonAllowed           Reason = "allowed"
-	ReasonNoKey             Reason = "no_key"
-	ReasonSeveralKeys       Reason = "several_keys"
-	ReasonWrongScheme       Reason = "wrong_scheme"
 	ReasonUnknownKey        Reason = "unknown_key"
 	ReasonRevoked           Reason = "revoked"
-	ReasonExpired           Reason = "expired"
+	ReasonExpired           Reason = Reason(key.ReasonExpired)
 	ReasonAdminKey          Reason = "admin_key"
 	ReasonNamespaceMismatch Reason = "namespace_mismatch"
 	ReasonUnavailable       Reason = "unavailable"

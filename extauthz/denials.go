@@ -23,11 +23,11 @@ func denialOf(reason Reason, cause error) *gateway.Error {
 		return &gateway.Error{Status: http.StatusUnauthorized, Code: gateway.CodeUnauthenticated, Message: message, Cause: cause}
 	}
 	switch reason {
-	case ReasonNoKey:
+	case Reason(key.ReasonNoKey):
 		return unauthenticated("no key was sent: send \"Authorization: Bearer <key>\"; " + exchangeHint)
-	case ReasonSeveralKeys:
+	case Reason(key.ReasonSeveralKeys):
 		return unauthenticated("more than one Authorization header was sent: send exactly one")
-	case ReasonWrongScheme:
+	case Reason(key.ReasonWrongScheme):
 		return unauthenticated("the Authorization header is not of the Bearer scheme: send \"Authorization: Bearer <key>\"")
 	case ReasonExpired:
 		return unauthenticated("the key has expired: " + exchangeHint)

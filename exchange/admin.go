@@ -1,0 +1,138 @@
+package exchange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"sallyport/gateway"
+	"sallyport/internal/key"
+	"sallyport/internal/keystore"
+)
+
+// NewKey is what an admin asks for.
+type NewKey struct {
+	Namespace string
+	Admin     bool // an admin key reaches no namespace
+	Agent     string
+	Session   string
+	Note      string
+	ExpiresIn time.Duration // 0: never
+}
+
+func (n NewKey) validate() error {
+	switch {
+	case n.Admin && n.Namespace != "":
+		return errors.New("an admin key reaches no namespace: leave out either admin or namespace")
+	case n.ExpiresIn < 0:
+		return errors.New("expires_in is negative: give a duration such as \"24h\", or leave it out for a key that never expires")
+	case n.Admin:
+		return nil
+	}
+	if err := gateway.CheckNamespace(n.Namespace); err != nil {
+		return err
+	}
+	return gateway.Identity{Namespace: n.Namespace, Agent: n.Agent, Session: n.Session}.Validate()
+}
+
+// CreateKey makes an opaque key for an admin.
+func (x *Exchange) CreateKey(ctx context.Context, authorization []string, n NewKey) (Minted, error) {
+	by, err := x.admin(ctx, authorization)
+	if err != nil {
+		return Minted{}, err
+	}
+	if err := n.validate(); err != nil {
+		return Minted{}, invalid(http.StatusBadRequest, err.Error())
+	}
+	secret := key.NewSecret()
+	r := keystore.Record{
+		ID: secret.ID, Kind: keystore.Static, SecretHash: key.HashSecret(secret.Text),
+		Namespace: n.Namespace, Agent: n.Agent, Session: n.Session, Note: n.Note, CreatedAt: x.Now().UTC().Truncate(time.Microsecond),
+	}
+	if n.Admin {
+		r.Kind, r.Agent, r.Session = keystore.Admin, "", ""
+	}
+	if n.ExpiresIn > 0 {
+		r.ExpiresAt = r.CreatedAt.Add(n.ExpiresIn)
+	}
+	if err := x.Store.AddKey(ctx, r); err != nil {
+		return Minted{}, storeUnavailable(err)
+	}
+	x.audit(ctx, "created", r, slog.String("by", by.ID))
+	return Minted{Key: secret.Text, Record: r}, nil
+}
+
+// ListKeys returns every key for an admin, the oldest first.
+func (x *Exchange) ListKeys(ctx context.Context, authorization []string) ([]keystore.Record, error) {
+	if _, err := x.admin(ctx, authorization); err != nil {
+		return nil, err
+	}
+	list, err := x.Store.Keys(ctx)
+	if err != nil {
+		return nil, storeUnavailable(err)
+	}
+	return list, nil
+}
+
+// RevokeKey ends a key for an admin. Revoking it again is no error.
+func (x *Exchange) RevokeKey(ctx context.Context, authorization []string, id string) error {
+	by, err := x.admin(ctx, authorization)
+	if err != nil {
+		return err
+	}
+	err = x.Store.Revoke(ctx, id, "revoked by admin key "+by.ID, x.Now())
+	switch {
+	case errors.Is(err, keystore.ErrNotFound):
+		return &gateway.Error{
+			Status: http.StatusNotFound, Code: gateway.CodeNotFound, Reason: "unknown_key",
+			Message: "no key has this id: GET /v1/keys lists those there are",
+		}
+	case err != nil:
+		return storeUnavailable(err)
+	}
+	x.audit(ctx, "revoked", keystore.Record{ID: id}, slog.String("by", by.ID))
+	return nil
+}
+
+// JWKS returns the published verification keys as a JSON Web Key Set.
+func (x *Exchange) JWKS(ctx context.Context) ([]byte, error) {
+	list, err := x.Store.VerificationKeys(ctx)
+	if err != nil {
+		return nil, storeUnavailable(err)
+	}
+	return key.JWKS(list)
+}
+
+// EnsureAdminKey makes the store know the admin key that text is, so that whoever runs the exchange can manage keys from
+// the start. Only its hash is stored. A key that was revoked stays revoked.
+func EnsureAdminKey(ctx context.Context, store Store, text string, now time.Time) error {
+	id, ok := key.ParseSecret(text)
+	if !ok {
+		return errors.New("the admin key has not the form rcl_<16 hex digits>_<64 hex digits>")
+	}
+	r, err := store.Key(ctx, id)
+	switch {
+	case err == nil && r.Kind == keystore.Admin && key.MatchesHash(text, r.SecretHash):
+		return nil
+	case err == nil:
+		return fmt.Errorf("another key has the admin key's id %s: make a new admin key", id)
+	case !errors.Is(err, keystore.ErrNotFound):
+		return fmt.Errorf("look for the admin key: %w", err)
+	}
+	err = store.AddKey(ctx, keystore.Record{
+		ID: id, Kind: keystore.Admin, SecretHash: key.HashSecret(text), Note: "bootstrap", CreatedAt: now.UTC().Truncate(time.Microsecond),
+	})
+	if err != nil {
+		return fmt.Errorf("store the admin key's hash: %w", err)
+	}
+	return nil
+}
+
+// CheckAdmin says whether the Authorization lines present a good admin key.
+func (x *Exchange) CheckAdmin(ctx context.Context, authorization []string) error {
+	_, err := x.admin(ctx, authorization)
+	return err
+}

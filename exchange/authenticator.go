@@ -1,0 +1,99 @@
+package exchange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"sallyport/exchange/sandbox"
+	"sallyport/gateway"
+)
+
+// Identity is who holds a token, as the cluster says.
+type Identity struct {
+	Tenant         string // the service account's namespace
+	Agent          string
+	Session        string // the pod's name
+	PodUID         string
+	ServiceAccount string
+}
+
+// Namespace is the one memory namespace that the identity reaches.
+func (i Identity) Namespace() string { return i.Tenant + ":" + i.Agent }
+
+// Authenticator says whose a token is. It returns a *gateway.Error.
+type Authenticator interface {
+	Authenticate(ctx context.Context, token string) (Identity, error)
+}
+
+// Reviewer verifies a token. It returns a *RejectedError for one that is not valid, and any other error if it could not
+// find out.
+type Reviewer interface {
+	Review(ctx context.Context, token string) (sandbox.Subject, error)
+}
+
+// RejectedError says that a token is not valid.
+type RejectedError struct {
+	Reason  string // one word, for the log
+	Message string // a sentence for the caller, which says what to do
+	Cause   error  // the issuer's or the library's words, for the log alone
+}
+
+// Error returns the message and the cause, for logs.
+func (e *RejectedError) Error() string {
+	if e.Cause != nil {
+		return e.Message + ": " + e.Cause.Error()
+	}
+	return e.Message
+}
+
+// PodAuthenticator verifies a token and follows its pod's owners.
+type PodAuthenticator struct {
+	Reviewer Reviewer
+	Cluster  sandbox.Cluster
+	Options  sandbox.Options
+}
+
+// clusterRetryAfter is what a client is told when the cluster cannot be asked.
+const clusterRetryAfter = 2 * time.Second
+
+// Authenticate implements Authenticator.
+func (p *PodAuthenticator) Authenticate(ctx context.Context, token string) (Identity, error) {
+	subject, err := p.Reviewer.Review(ctx, token)
+	var rejected *RejectedError
+	switch {
+	case errors.As(err, &rejected):
+		return Identity{}, unauthenticated(rejected.Reason, rejected.Message, rejected.Cause)
+	case err != nil:
+		return Identity{}, unavailable("token_review_failed", "the token cannot be verified just now: try again", clusterRetryAfter, err)
+	}
+	agent, err := sandbox.Resolve(ctx, p.Cluster, subject, p.Options)
+	var refused *sandbox.RefusedError
+	switch {
+	case errors.As(err, &refused):
+		cause := fmt.Errorf("pod %s/%s uid %s", subject.Namespace, subject.PodName, subject.PodUID)
+		return Identity{}, unauthenticated(string(refused.Refusal), refused.Error(), cause)
+	case err != nil:
+		return Identity{}, unavailable("cluster_unavailable", "the cluster cannot be asked about the pod just now: try again", clusterRetryAfter, err)
+	}
+	id := Identity{
+		Tenant: subject.Namespace, Agent: agent.Name, Session: subject.PodName,
+		PodUID: subject.PodUID, ServiceAccount: subject.ServiceAccount,
+	}
+	return id, checkIdentity(id)
+}
+
+// checkIdentity refuses names that do not fit a memory namespace, and says which one.
+func checkIdentity(id Identity) error {
+	if len(id.Namespace()) > gateway.MaxNamespaceBytes {
+		return invalid(http.StatusUnprocessableEntity, fmt.Sprintf(
+			"the namespace %q with the agent's name %q is longer than %d bytes: give the claim, or the pod without one, a shorter name",
+			id.Tenant, id.Agent, gateway.MaxNamespaceBytes))
+	}
+	if err := gateway.CheckNamespace(id.Namespace()); err != nil {
+		return invalid(http.StatusUnprocessableEntity, err.Error())
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package exchange
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"sallyport/gateway"
+	"sallyport/internal/key"
+	"sallyport/internal/keystore"
+)
+
+// caller returns the record of the key that the Authorization lines present, if it is good now.
+func (x *Exchange) caller(ctx context.Context, authorization []string) (keystore.Record, error) {
+	presented, err := key.FromAuthorization(authorization)
+	if err != nil {
+		return keystore.Record{}, notAKey(err)
+	}
+	if key.LooksLikeSecret(presented) {
+		return x.opaqueCaller(ctx, presented)
+	}
+	claims, err := x.Verifier.Verify(ctx, presented)
+	if err != nil {
+		return keystore.Record{}, notAKey(err)
+	}
+	r, err := x.record(ctx, claims.ID)
+	if err != nil {
+		return keystore.Record{}, err
+	}
+	if r.Kind != keystore.Signed {
+		return keystore.Record{}, badKey("unknown_key", nil)
+	}
+	return r, x.usable(r)
+}
+
+func (x *Exchange) opaqueCaller(ctx context.Context, presented string) (keystore.Record, error) {
+	id, ok := key.ParseSecret(presented)
+	if !ok {
+		return keystore.Record{}, badKey(string(key.ReasonMalformed), nil)
+	}
+	r, err := x.record(ctx, id)
+	if err != nil {
+		return keystore.Record{}, err
+	}
+	if r.Kind == keystore.Signed || !key.MatchesHash(presented, r.SecretHash) {
+		return keystore.Record{}, badKey("unknown_key", nil)
+	}
+	return r, x.usable(r)
+}
+
+func (x *Exchange) record(ctx context.Context, id string) (keystore.Record, error) {
+	r, err := x.Store.Key(ctx, id)
+	switch {
+	case errors.Is(err, keystore.ErrNotFound):
+		return keystore.Record{}, badKey("unknown_key", nil)
+	case err != nil:
+		return keystore.Record{}, storeUnavailable(err)
+	}
+	return r, nil
+}
+
+func (x *Exchange) usable(r keystore.Record) error {
+	switch now := x.Now(); {
+	case r.Revoked():
+		return badKey("revoked", nil)
+	case r.Kind == keystore.Signed:
+		return nil // the verifier has looked at exp, with its leeway
+	case !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt):
+		return badKey(string(key.ReasonExpired), nil)
+	}
+	return nil
+}
+
+// admin lets admin keys pass.
+func (x *Exchange) admin(ctx context.Context, authorization []string) (keystore.Record, error) {
+	r, err := x.caller(ctx, authorization)
+	if err != nil {
+		return keystore.Record{}, err
+	}
+	if r.Kind != keystore.Admin {
+		return keystore.Record{}, &gateway.Error{
+			Status: http.StatusForbidden, Code: gateway.CodeForbidden, Reason: "not_an_admin_key",
+			Message: "keys are managed with an admin key: this one reaches a namespace",
+		}
+	}
+	return r, nil
+}
+
+func notAKey(err error) error {
+	var bad *key.InvalidError
+	if !errors.As(err, &bad) {
+		return storeUnavailable(err)
+	}
+	if bad.Reason == key.ReasonNoKey {
+		return unauthenticated(string(bad.Reason), "no key was sent: send \"Authorization: Bearer <key>\"", nil)
+	}
+	return badKey(string(bad.Reason), nil)
+}
+
+func badKey(reason string, cause error) error {
+	return unauthenticated(reason, "the key is not valid, has expired or was revoked", cause)
+}
