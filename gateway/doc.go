@@ -4,7 +4,7 @@
 // headers that nobody else can set, whose data the request is about. The backend wraps its handler in Middleware and
 // reads the Identity from the request's context:
 //
-//	trust, err := gateway.TrustListener("unix:/run/sallyport/memory.sock", nil)
+//	err := gateway.CheckTrust("unix:/run/sallyport/memory.sock", nil) // can others reach it?
 //	...
 //	http.Serve(listener, gateway.Middleware(gateway.DefaultHeaders(), handler))
 //

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -59,13 +60,16 @@ func (e *Error) Body() []byte {
 		Code    Code   `json:"code"`
 		Message string `json:"message"`
 	}
-	body, err := json.Marshal(struct {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false) // people read "Bearer <key>" in a terminal
+	err := encoder.Encode(struct {
 		Error inner `json:"error"`
 	}{inner{e.Code, e.Message}})
 	if err != nil { // two strings always marshal
 		panic("gateway: marshal error body: " + err.Error())
 	}
-	return body
+	return body.Bytes()
 }
 
 // Headers returns the headers that go with the error besides Content-Type.

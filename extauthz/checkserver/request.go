@@ -12,8 +12,9 @@ import (
 
 // received is what is read of a CheckRequest: what the decision needs, and the names of headers that must go.
 type received struct {
-	request extauthz.Request
-	forged  []string // headers of the gateway's that the client sent, by their names as they arrived
+	request   extauthz.Request
+	forged    []string // headers of the gateway's that the client sent, by their names as they arrived
+	requestID string   // x-request-id: what access logs and backends know the request by
 }
 
 // read takes the headers from header_map, which holds every line as it came (encode_raw_headers), or from headers, where
@@ -37,6 +38,8 @@ func (r *received) add(name, value string, names gateway.Headers) {
 	switch {
 	case strings.EqualFold(name, "authorization"):
 		r.request.Authorization = append(r.request.Authorization, value)
+	case strings.EqualFold(name, "x-request-id"):
+		r.requestID = value
 	case names.Owns(name):
 		r.claim(name, name[len(names.Prefix):], value)
 	case len(name) > len(gateway.ClaimedPrefix) && strings.EqualFold(name[:len(gateway.ClaimedPrefix)], gateway.ClaimedPrefix):

@@ -65,7 +65,7 @@ func options(headers []gateway.HeaderValue) []*corev3.HeaderValueOption {
 	out := make([]*corev3.HeaderValueOption, 0, len(headers))
 	for _, h := range headers {
 		out = append(out, &corev3.HeaderValueOption{
-			Header:       &corev3.HeaderValue{Key: h.Name, RawValue: []byte(h.Value)},
+			Header:       &corev3.HeaderValue{Key: h.Name, Value: h.Value}, // Envoy does not read raw_value here
 			AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
 		})
 	}

@@ -41,12 +41,12 @@ func (s *Service) Check(ctx context.Context, check *authv3.CheckRequest) (*authv
 	r := read(check, s.names)
 	d := s.decider.Decide(ctx, r.request)
 	if !d.Allowed() {
-		s.logDenial(ctx, check, d)
+		s.logDenial(ctx, check, r.requestID, d)
 	}
 	return write(d, s.names, r.forged), nil
 }
 
-func (s *Service) logDenial(ctx context.Context, check *authv3.CheckRequest, d extauthz.Decision) {
+func (s *Service) logDenial(ctx context.Context, check *authv3.CheckRequest, requestID string, d extauthz.Decision) {
 	http := check.GetAttributes().GetRequest().GetHttp()
 	path, _, _ := strings.Cut(http.GetPath(), "?") // Envoy's path has the query in it, and people put secrets there
 	level := slog.LevelInfo
@@ -55,7 +55,7 @@ func (s *Service) logDenial(ctx context.Context, check *authv3.CheckRequest, d e
 	}
 	attrs := []slog.Attr{
 		slog.String("reason", string(d.Reason)), slog.Int("status", d.Denial.Status),
-		slog.String("method", http.GetMethod()), slog.String("path", path), slog.String("request_id", http.GetId()),
+		slog.String("method", http.GetMethod()), slog.String("path", path), slog.String("request_id", requestID),
 		slog.String("key_id", d.Identity.KeyID), slog.String("namespace", d.Identity.Namespace),
 	}
 	if d.Denial.Cause != nil {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"time"
 
 	"sallyport/internal/key"
@@ -21,6 +22,9 @@ var migrations embed.FS
 type sqliteStore struct {
 	db  *sqlite.DB
 	now func() time.Time
+
+	mu       sync.Mutex
+	watchers map[*sqliteWatch]struct{}
 }
 
 func openSQLite(ctx context.Context, path string, now func() time.Time) (*sqliteStore, error) {
@@ -32,7 +36,7 @@ func openSQLite(ctx context.Context, path string, now func() time.Time) (*sqlite
 	if err != nil {
 		return nil, fmt.Errorf("open key store: %w", err)
 	}
-	return &sqliteStore{db: db, now: now}, nil
+	return &sqliteStore{db: db, now: now, watchers: map[*sqliteWatch]struct{}{}}, nil
 }
 
 func (s *sqliteStore) Close() error { return s.db.Close() }
@@ -114,6 +118,7 @@ func (s *sqliteStore) Revoke(ctx context.Context, id, reason string, at time.Tim
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("revoke key: %w", err)
 	}
+	s.tellWatchers(ctx)
 	return nil
 }
 

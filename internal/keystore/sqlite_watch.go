@@ -3,26 +3,38 @@ package keystore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 )
 
-// watchEvery is how often the file's data version is read: a pragma that touches no table, so that a revocation is seen
-// in a tenth of a second at next to no cost.
+// watchEvery is how often the file's data version is read: a pragma that touches no table, so that a revocation by
+// another process is seen in a tenth of a second at next to no cost.
 const watchEvery = 100 * time.Millisecond
 
 // WatchRevocations implements Store. SQLite cannot notify, but a connection can see that another one committed (PRAGMA
-// data_version), in this process or in another one on the host; only then are the new revocations read.
-func (s *sqliteStore) WatchRevocations(ctx context.Context, revoked func(id string), resync func()) error {
-	conn, err := s.db.Read.Conn(ctx)
-	if err != nil {
+// data_version), in this process or in another one on the host; only then are the new revocations read. What this very
+// store revokes is told before Revoke returns.
+func (s *sqliteStore) WatchRevocations(ctx context.Context, revoked func(id string), resync func()) (err error) {
+	w := &sqliteWatch{tell: revoked}
+	if w.conn, err = s.db.Read.Conn(ctx); err != nil {
 		return fmt.Errorf("watch revocations: %w", err)
 	}
-	defer conn.Close() //nolint:errcheck // it only read
-	w := &sqliteWatch{conn: conn}
+	defer func() { err = errors.Join(err, w.conn.Close()) }()
 	if err := w.start(ctx); err != nil {
 		return fmt.Errorf("watch revocations: %w", err)
 	}
+	s.mu.Lock()
+	s.watchers[w] = struct{}{}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.watchers, w)
+		s.mu.Unlock()
+	}()
 	resync()
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
@@ -32,16 +44,29 @@ func (s *sqliteStore) WatchRevocations(ctx context.Context, revoked func(id stri
 			return nil
 		case <-ticker.C:
 		}
-		if err := w.poll(ctx, revoked); err != nil && ctx.Err() == nil {
+		if err := w.poll(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("watch revocations: %w", err)
 		}
 	}
 }
 
+// tellWatchers makes the watchers of this process look now. One that cannot looks again by itself, or ends and is missed.
+func (s *sqliteStore) tellWatchers(ctx context.Context) {
+	s.mu.Lock()
+	watchers := slices.Collect(maps.Keys(s.watchers))
+	s.mu.Unlock()
+	for _, w := range watchers {
+		_ = w.poll(ctx)
+	}
+}
+
 type sqliteWatch struct {
-	conn    *sql.Conn
-	version int64 // of the file, as this connection saw it last
-	seq     int64 // of the last revocation told
+	conn *sql.Conn
+	tell func(id string)
+
+	mu      sync.Mutex // held while it looks, so that each revocation is told once
+	version int64      // of the file, as this connection saw it last
+	seq     int64      // of the last revocation told
 }
 
 func (w *sqliteWatch) start(ctx context.Context) error {
@@ -51,7 +76,9 @@ func (w *sqliteWatch) start(ctx context.Context) error {
 	return w.conn.QueryRowContext(ctx, "SELECT coalesce(max(seq), 0) FROM revocations").Scan(&w.seq)
 }
 
-func (w *sqliteWatch) poll(ctx context.Context, revoked func(id string)) error {
+func (w *sqliteWatch) poll(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var version int64
 	if err := w.conn.QueryRowContext(ctx, "PRAGMA data_version").Scan(&version); err != nil {
 		return err
@@ -72,7 +99,7 @@ func (w *sqliteWatch) poll(ctx context.Context, revoked func(id string)) error {
 		if err := rows.Scan(&seq, &id); err != nil {
 			return err
 		}
-		revoked(id)
+		w.tell(id)
 		w.seq = seq
 	}
 	if err := rows.Err(); err != nil {

@@ -97,18 +97,27 @@ func Run(t *testing.T, prepare Factory) {
 		defer cancel()
 		same, other := watch(ctx, t, a), watch(ctx, t, b)
 		must(t, a.Revoke(ctx, "x", "", start))
+		select {
+		case got := <-same: // at once: whoever revoked may rely on it
+			if got != "x" {
+				t.Errorf("the same process heard %q, want x", got)
+			}
+		default:
+			t.Error("the same process had not heard when Revoke returned")
+		}
 		must(t, b.Revoke(ctx, "y", "", start))
 		must(t, b.Revoke(ctx, "x", "", start))
-		for name, ids := range map[string]<-chan string{"the same process": same, "another process": other} {
-			for _, want := range []string{"x", "y"} {
-				select {
-				case got := <-ids:
-					if got != want {
-						t.Errorf("%s heard %q, want %q", name, got, want)
-					}
-				case <-ctx.Done():
-					t.Fatalf("%s did not hear of %q", name, want)
+		for _, wait := range []struct {
+			name, want string
+			ids        <-chan string
+		}{{"another process", "x", other}, {"another process", "y", other}, {"the same process", "y", same}} {
+			select {
+			case got := <-wait.ids:
+				if got != wait.want {
+					t.Errorf("%s heard %q, want %q", wait.name, got, wait.want)
 				}
+			case <-ctx.Done():
+				t.Fatalf("%s did not hear of %q", wait.name, wait.want)
 			}
 		}
 	})

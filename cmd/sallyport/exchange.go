@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sallyport/exchange"
+	"sallyport/exchange/devcluster"
+	"sallyport/exchange/httpapi"
+	"sallyport/exchange/oidc"
+	"sallyport/exchange/sandbox"
+	"sallyport/internal/filelock"
+	"sallyport/internal/key"
+	"sallyport/internal/keystore"
+	"sallyport/internal/serve"
+)
+
+// mintFlags say which tokens become which keys.
+type mintFlags struct {
+	Audience           string        `help:"The audience that pods' tokens are projected for." default:"recall"`
+	KeyTTL             time.Duration `help:"How long a key lives." default:"15m"`
+	SigningKeyLifetime time.Duration `help:"How long a signing key signs before the next one does." default:"6h"`
+	RequireClaim       bool          `help:"Refuse pods that no SandboxClaim holds."`
+}
+
+func (f mintFlags) validate() error {
+	const shortest, longest = time.Second, 24 * time.Hour
+	switch {
+	case f.KeyTTL < shortest || f.KeyTTL > longest:
+		return fmt.Errorf("--key-ttl %s: give between %s and %s", f.KeyTTL, shortest, longest)
+	case f.SigningKeyLifetime < f.KeyTTL:
+		return fmt.Errorf("--signing-key-lifetime %s is shorter than a key's life, %s", f.SigningKeyLifetime, f.KeyTTL)
+	case f.Audience == "":
+		return errors.New("--audience is empty: name the one that pods' tokens are projected for")
+	}
+	return nil
+}
+
+type exchangeCommand struct {
+	Listen string `help:"Where to serve: unix:PATH or HOST:PORT." default:"unix:/run/sallyport/exchange.sock"`
+	keystoreFlags
+	keyNameFlags
+	mintFlags
+	DevCluster   string `help:"Trust the development cluster in this directory, as 'up' and 'dev' use it." placeholder:"DIR"`
+	AdminKeyFile string `help:"File with the first admin key; made if there is none. Only the key's hash is stored." placeholder:"FILE"`
+}
+
+// Run serves the exchange until the process is told to end.
+func (c *exchangeCommand) Run(env *environment) error {
+	env.announce()
+	if c.DevCluster == "" {
+		return errors.New("nobody says whose a token is: give --dev-cluster DIR (a Kubernetes cluster is not supported yet)")
+	}
+	store, err := c.open(env.ctx)
+	if err != nil {
+		return err
+	}
+	defer store.Close() //nolint:errcheck // every write was durable when it returned
+	cluster, err := openDevCluster(env.ctx, c.DevCluster)
+	if err != nil {
+		return err
+	}
+	defer cluster.close()
+	if c.AdminKeyFile != "" {
+		if err := ensureAdminKey(env.ctx, store, c.AdminKeyFile); err != nil {
+			return err
+		}
+	}
+	outer, err := newOuterDoor(env.ctx, store, cluster, c.keyNameFlags, c.mintFlags, env.log)
+	if err != nil {
+		return err
+	}
+	l, err := serve.Listen(env.ctx, c.Listen)
+	if err != nil {
+		return err
+	}
+	env.log.Info("exchange is ready", "listen", c.Listen)
+	return runParts(env.ctx, outer.parts(l))
+}
+
+// devCluster is the development cluster and its issuer.
+type devCluster struct {
+	*devcluster.Cluster
+	issuer *devcluster.Issuer
+}
+
+func openDevCluster(ctx context.Context, dir string) (*devCluster, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make development cluster's directory: %w", err)
+	}
+	cluster, err := devcluster.Open(ctx, filepath.Join(dir, "dev-cluster.db"))
+	if err != nil {
+		return nil, err
+	}
+	issuer, err := devcluster.OpenIssuer(ctx, filepath.Join(dir, "dev-issuer.key"), time.Now)
+	if err != nil {
+		return nil, errors.Join(err, cluster.Close())
+	}
+	return &devCluster{Cluster: cluster, issuer: issuer}, nil
+}
+
+func (c *devCluster) close() { _ = c.Close() } // every write was durable when it returned
+
+// outerDoor is the exchange with all that runs for it.
+type outerDoor struct {
+	exchange *exchange.Exchange
+	handler  *httpapi.Handler
+	signer   *key.Signer
+	keys     *key.KeySet
+	log      *slog.Logger
+}
+
+func newOuterDoor(ctx context.Context, store keystore.Store, cluster *devCluster, names keyNameFlags, f mintFlags, log *slog.Logger) (*outerDoor, error) {
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	jwks, err := cluster.issuer.JWKS(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reviewer, err := oidc.New(jwks, oidc.Options{Issuer: devcluster.IssuerURL, Audience: f.Audience, Now: time.Now})
+	if err != nil {
+		return nil, err
+	}
+	signer, err := key.NewSigner(ctx, store, key.SignerOptions{
+		Issuer: names.KeyIssuer, Audience: names.KeyAudience, MaxTTL: f.KeyTTL, Lifetime: f.SigningKeyLifetime, Now: time.Now,
+	})
+	if err != nil {
+		return nil, err
+	}
+	keys := key.NewKeySet(store, time.Now)
+	x := exchange.New(exchange.Options{
+		Authenticator: &exchange.PodAuthenticator{Reviewer: reviewer, Cluster: cluster, Options: sandbox.Options{RequireClaim: f.RequireClaim}},
+		Store:         store,
+		Signer:        signer,
+		Verifier:      key.NewVerifier(keys, names.KeyIssuer, names.KeyAudience, time.Now),
+		KeyTTL:        f.KeyTTL,
+		Now:           time.Now,
+		Log:           log,
+	})
+	return &outerDoor{exchange: x, handler: httpapi.New(x, store.Ping, log), signer: signer, keys: keys, log: log}, nil
+}
+
+func (o *outerDoor) parts(l net.Listener) []part {
+	return []part{
+		func(ctx context.Context) error { return serve.HTTP(ctx, l, o.handler, o.log) },
+		quietly(o.exchange.Run),
+		quietly(func(ctx context.Context) {
+			o.signer.Run(ctx, func(err error) { o.log.Warn("the signing key could not be replaced; the old one goes on", "error", err) })
+		}),
+		quietly(func(ctx context.Context) {
+			o.keys.Run(ctx, func(err error) { o.log.Warn("verification keys could not be read; those known stay", "error", err) })
+		}),
+	}
+}
+
+// ensureAdminKey makes the store know the admin key in the file, which is made if there is none.
+func ensureAdminKey(ctx context.Context, store keystore.Store, path string) (err error) {
+	const bound = 5 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	text, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = makeAdminKey(ctx, path)
+	}
+	if err != nil {
+		return fmt.Errorf("admin key: %w", err)
+	}
+	if err := exchange.EnsureAdminKey(ctx, store, strings.TrimSpace(string(text)), time.Now()); err != nil {
+		return fmt.Errorf("admin key in %s: %w", path, err)
+	}
+	return nil
+}
+
+// makeAdminKey writes a new key to path, unless another process has done so meanwhile.
+func makeAdminKey(ctx context.Context, path string) (_ []byte, err error) {
+	lock, err := filelock.Wait(ctx, path+".lock")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator names the file
+	if errors.Is(err, fs.ErrExist) {
+		return os.ReadFile(path) //nolint:gosec // the operator names the file
+	}
+	if err != nil {
+		return nil, err
+	}
+	text := []byte(key.NewSecret().Text + "\n")
+	_, err = f.Write(text)
+	return text, errors.Join(err, f.Sync(), f.Close())
+}

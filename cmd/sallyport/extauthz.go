@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"sallyport/extauthz"
+	"sallyport/extauthz/checkserver"
+	"sallyport/gateway"
+	"sallyport/internal/key"
+	"sallyport/internal/keystore"
+	"sallyport/internal/serve"
+)
+
+// doorFlags tune the inner door.
+type doorFlags struct {
+	RevocationCacheTTL  time.Duration `help:"How long a key may be honoured after it was revoked, if the key store cannot push." default:"30s"`
+	RevocationCacheSize int           `help:"How many keys' states are kept." default:"16384"`
+	VerifiedCacheSize   int64         `help:"How many verified signatures are remembered." default:"16384"`
+	HeaderPrefix        string        `help:"Begins the name of every trusted header." default:"x-sallyport-"`
+}
+
+type extauthzCommand struct {
+	Listen string `help:"Where Envoy asks: unix:PATH or HOST:PORT." default:"unix:/run/sallyport/extauthz.sock"`
+	keystoreFlags
+	keyNameFlags
+	doorFlags
+}
+
+// Run serves checks until the process is told to end.
+func (c *extauthzCommand) Run(env *environment) error {
+	env.announce()
+	store, err := c.open(env.ctx)
+	if err != nil {
+		return err
+	}
+	defer store.Close() //nolint:errcheck // nothing is written here
+	door, err := newDoor(store, c.keyNameFlags, c.doorFlags, env.log)
+	if err != nil {
+		return err
+	}
+	defer door.close()
+	l, err := serve.Listen(env.ctx, c.Listen)
+	if err != nil {
+		return err
+	}
+	env.log.Info("extauthz is ready", "listen", c.Listen)
+	return runParts(env.ctx, door.parts(l))
+}
+
+// door is the inner door with all that runs for it.
+type door struct {
+	service  *checkserver.Service
+	keys     *key.KeySet
+	verified *extauthz.VerifiedCache
+	revoked  *extauthz.RevocationCache
+	store    keystore.Store
+	log      *slog.Logger
+}
+
+func newDoor(store keystore.Store, names keyNameFlags, f doorFlags, log *slog.Logger) (*door, error) {
+	headers, err := gateway.NewHeaders(f.HeaderPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("--header-prefix: %w", err)
+	}
+	d := &door{store: store, log: log, keys: key.NewKeySet(store, time.Now)}
+	d.revoked, err = extauthz.NewRevocationCache(store, extauthz.RevocationOptions{TTL: f.RevocationCacheTTL, Size: f.RevocationCacheSize, Now: time.Now})
+	if err != nil {
+		return nil, err
+	}
+	verifier := key.NewVerifier(d.keys, names.KeyIssuer, names.KeyAudience, time.Now)
+	d.verified, err = extauthz.NewVerifiedCache(verifier, f.VerifiedCacheSize, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	d.service = checkserver.NewService(extauthz.NewAuthorizer(d.verified, d.revoked, time.Now), headers, log)
+	return d, nil
+}
+
+func (d *door) close() { d.verified.Close() }
+
+func (d *door) parts(l net.Listener) []part {
+	return []part{
+		func(ctx context.Context) error { return d.service.Serve(ctx, l) },
+		quietly(func(ctx context.Context) {
+			d.keys.Run(ctx, func(err error) { d.log.Warn("verification keys could not be read; those known stay", "error", err) })
+		}),
+		quietly(d.followRevocations),
+	}
+}
+
+// followRevocations hears of revocations as they happen. While it cannot, the cache's TTL is the promise.
+func (d *door) followRevocations(ctx context.Context) {
+	again(ctx, func(ctx context.Context) error {
+		return d.store.WatchRevocations(ctx, d.revoked.Revoke, d.revoked.Forget)
+	}, func(err error, next time.Duration) {
+		d.log.Warn("revocations are not pushed just now; a revoked key may be honoured until the cache's TTL is over", "error", err, "next_try", next)
+	})
+}

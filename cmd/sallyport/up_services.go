@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"sallyport/exchange/devcluster"
+	"sallyport/internal/keystore"
+	"sallyport/internal/serve"
+)
+
+// services are all of `up` but Envoy. They listen on unix sockets alone.
+type services struct {
+	parts        []part
+	tokenFile    string // of the example pod
+	adminKeyFile string
+	closers      []func() error
+}
+
+// startServices opens the stores and the sockets; what has to run is in parts.
+func startServices(env *environment, dir *dataDir, c *upCommand) (_ *services, err error) {
+	s := &services{adminKeyFile: dir.file("admin.key"), tokenFile: dir.file("demo.token")}
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	store, err := s.startKeystore(env, dir)
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := openDevCluster(env.ctx, dir.path)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, cluster.Close)
+	if err := s.startExamplePod(env, cluster, c.Audience); err != nil {
+		return nil, err
+	}
+	for _, start := range []func() error{
+		func() error { return s.startExchange(env, dir, c, store, cluster) },
+		func() error { return s.startExtauthz(env, dir, c, store) },
+		func() error { return s.startBackend(env, dir, c) },
+	} {
+		if err := start(); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// close ends the use of the stores, in the order opposite to how they were opened.
+func (s *services) close() {
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		_ = s.closers[i]() // every write was durable when it returned
+	}
+}
+
+func (s *services) startKeystore(env *environment, dir *dataDir) (keystore.Store, error) {
+	store, err := keystoreFlags{Keystore: "sqlite:" + dir.file("keys.db")}.open(env.ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, store.Close)
+	if err := ensureAdminKey(env.ctx, store, s.adminKeyFile); err != nil {
+		return nil, err
+	}
+	say(env.stdout, "keystore", dir.file("keys.db"))
+	return store, nil
+}
+
+// The example pod's token is made anew before it expires, as a kubelet does.
+const (
+	exampleTokenTTL   = time.Hour
+	exampleTokenEvery = 20 * time.Minute
+)
+
+func (s *services) startExamplePod(env *environment, cluster *devCluster, audience string) error {
+	write := func(ctx context.Context) error {
+		pod, err := cluster.EnsurePod(ctx, devcluster.PodSpec{Namespace: "agents", Name: "demo", ServiceAccount: "default"})
+		if err != nil {
+			return fmt.Errorf("example pod: %w", err)
+		}
+		token, err := cluster.issuer.Token(pod, audience, exampleTokenTTL)
+		if err != nil {
+			return err
+		}
+		return writeWhole(s.tokenFile, []byte(token+"\n"))
+	}
+	if err := write(env.ctx); err != nil {
+		return err
+	}
+	s.parts = append(s.parts, quietly(func(ctx context.Context) {
+		ticker := time.NewTicker(exampleTokenEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			if err := write(ctx); err != nil && ctx.Err() == nil {
+				env.log.Warn("the example pod's token could not be made anew; trying again later", "error", err)
+			}
+		}
+	}))
+	say(env.stdout, "issuer", "development cluster, example pod agents/demo")
+	return nil
+}
+
+func (s *services) startExchange(env *environment, dir *dataDir, c *upCommand, store keystore.Store, cluster *devCluster) error {
+	outer, err := newOuterDoor(env.ctx, store, cluster, c.keyNameFlags, c.mintFlags, env.log.With("part", "exchange"))
+	if err != nil {
+		return err
+	}
+	l, err := serve.Listen(env.ctx, "unix:"+dir.socket("exchange"))
+	if err != nil {
+		return err
+	}
+	s.parts = append(s.parts, outer.parts(l)...)
+	say(env.stdout, "exchange", dir.socket("exchange"))
+	return nil
+}
+
+func (s *services) startExtauthz(env *environment, dir *dataDir, c *upCommand, store keystore.Store) error {
+	inner, err := newDoor(store, c.keyNameFlags, c.doorFlags, env.log.With("part", "extauthz"))
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, func() error { inner.close(); return nil })
+	l, err := serve.Listen(env.ctx, "unix:"+dir.socket("extauthz"))
+	if err != nil {
+		return err
+	}
+	s.parts = append(s.parts, inner.parts(l)...)
+	say(env.stdout, "extauthz", dir.socket("extauthz"))
+	return nil
+}
+
+func (s *services) startBackend(env *environment, dir *dataDir, c *upCommand) error {
+	if c.Backend != "" {
+		say(env.stdout, "backend", c.Backend+" (yours)")
+		return nil
+	}
+	return errors.New("memory: not wired yet")
+}
