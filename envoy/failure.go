@@ -20,9 +20,12 @@ func (c *child) death() error {
 // startFailure says why a child never became ready, and what to do about the usual causes.
 func (s *Supervisor) startFailure(c *child) error {
 	words := c.lastWords()
+	socket, onSocket := s.gateway.Admin.SocketPath()
 	switch {
 	case strings.Contains(words, "Address already in use"):
 		return fmt.Errorf("envoy cannot listen on %s, where another process listens: stop that process, or choose another address (%s)", s.listens(), words)
+	case onSocket && strings.Contains(words, "No such file or directory") && strings.Contains(words, socket):
+		return fmt.Errorf("envoy cannot make its admin socket %s: make the directory first (%s)", socket, words)
 	case strings.Contains(words, "Permission denied"):
 		return fmt.Errorf("envoy may not listen on %s or make its admin socket %s: choose a port above 1023 and a directory of this user's (%s)", s.listens(), s.gateway.Admin, words)
 	}

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// logFormat is how Envoy writes a log entry: level, component, text, with tabs between.
-const logFormat = "%l\t%n\t%v"
+// logFormat is how Envoy writes a log entry: level, component, text. The first two hold no space.
+const logFormat = "%l %n %v"
 
 const (
 	maxLogLine  = 8 << 10 // bytes of one line that are kept
@@ -83,11 +83,14 @@ func (f *logForwarder) lastErrors() []string {
 
 // parseLogLine takes a line apart. One that is not in our format (a crash, a library) is a warning.
 func parseLogLine(line string) (level slog.Level, component, text string) {
-	name, rest, _ := strings.Cut(line, "\t")
-	component, text, ok := strings.Cut(rest, "\t")
+	name, rest, _ := strings.Cut(line, " ")
+	component, text, ok := strings.Cut(rest, " ")
 	level, known := levels[name]
-	if !ok || !known {
+	switch {
+	case !ok || !known:
 		return slog.LevelWarn, "", line
+	case text == "caught ENVOY_SIGTERM": // a warning to Envoy; we sent it
+		return slog.LevelDebug, component, text
 	}
 	return level, component, text
 }

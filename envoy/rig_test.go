@@ -186,6 +186,8 @@ type recorder struct {
 	endpoint xds.Endpoint
 	server   *http.Server
 
+	stream http.HandlerFunc // answers instead, before the body is read; set it before the first request
+
 	mu      sync.Mutex
 	handler http.HandlerFunc
 	seen    []*http.Request
@@ -215,6 +217,10 @@ func newRecorder(t *testing.T, socket string) *recorder {
 
 // ServeHTTP records the request, its body and trailers read to their end.
 func (r *recorder) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	if r.stream != nil {
+		r.stream(w, request)
+		return
+	}
 	_, _ = io.Copy(io.Discard, request.Body) // a client that leaves is recorded as well
 	r.mu.Lock()
 	r.seen = append(r.seen, request)
@@ -308,4 +314,18 @@ func wantError(t *testing.T, got answer, status int, code gateway.Code) {
 	if retry := got.header.Get("Retry-After"); (status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests) && retry == "" {
 		t.Error("no Retry-After")
 	}
+}
+
+// dialRaw connects to Envoy for a test that writes its own frames.
+func dialRaw(t *testing.T, r *rig) net.Conn {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", r.Supervisor.Addr().String(), 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
 }

@@ -54,6 +54,14 @@ func Start(t testing.TB, g xds.Gateway, change ...func(*envoy.Config)) *Envoy {
 	if err != nil {
 		t.Fatal(err)
 	}
+	e := Run(t, supervisor)
+	e.Admin, e.access = g.Admin, access
+	return e
+}
+
+// Run runs a supervisor until the test ends, and waits until it is ready.
+func Run(t testing.TB, supervisor *envoy.Supervisor) *Envoy {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- supervisor.Run(ctx) }()
@@ -72,7 +80,7 @@ func Start(t testing.TB, g xds.Gateway, change ...func(*envoy.Config)) *Envoy {
 		done <- nil
 		t.Fatalf("Envoy did not start: %v", err)
 	}
-	return &Envoy{URL: "http://" + supervisor.Addr().String(), Supervisor: supervisor, Admin: g.Admin, access: access, stop: stop}
+	return &Envoy{URL: "http://" + supervisor.Addr().String(), Supervisor: supervisor, access: &Buffer{}, stop: stop}
 }
 
 // SocketDir makes a directory for unix sockets. Its name is short, unlike that of t.TempDir: a socket's path has at most

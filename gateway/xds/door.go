@@ -3,6 +3,7 @@ package xds
 import (
 	"regexp"
 	"strings"
+	"time"
 
 	rulesv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -41,7 +42,15 @@ func door(g Gateway, trusted gateway.Headers) []*hcmv3.HttpFilter {
 			Timeout: durationpb.New(g.Authz.Timeout),
 			// A check changes nothing, so one lost with its connection may be asked again, once: a restart of the
 			// authorization server is then not seen by callers.
-			RetryPolicy: &corev3.RetryPolicy{RetryOn: "connect-failure,unavailable", NumRetries: wrapperspb.UInt32(1)},
+			RetryPolicy: &corev3.RetryPolicy{
+				RetryOn:    "connect-failure,unavailable",
+				NumRetries: wrapperspb.UInt32(1),
+				// Unset it is a second or more, which the timeout never leaves room for.
+				RetryBackOff: &corev3.BackoffStrategy{
+					BaseInterval: durationpb.New(10 * time.Millisecond),
+					MaxInterval:  durationpb.New(20 * time.Millisecond),
+				},
+			},
 		}},
 		FailureModeAllow: false, // no answer is a no
 		// No answer is an outage, not a refusal: callers try again later. (Unset, it would be 403.)
@@ -59,8 +68,8 @@ func door(g Gateway, trusted gateway.Headers) []*hcmv3.HttpFilter {
 			prefixMatcher(trusted.Prefix),
 			prefixMatcher(gateway.ClaimedPrefix),
 		}},
-		// Repeated lines stay apart and bytes stay what they were; otherwise two Authorization lines arrive as one, and
-		// what the server checks is not what the backend reads.
+		// Bytes stay what they were, and repeated lines stay apart: what the server checks is what the backend would read.
+		// (Authorization is the exception: Envoy joins its lines with commas for everybody when it reads them.)
 		EncodeRawHeaders: true,
 		// WithRequestBody stays unset: buffering a body would stall streams, and answer 413 before 401.
 		ClearRouteCache: false, // a decision never changes the route that it was made for

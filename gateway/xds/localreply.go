@@ -45,7 +45,7 @@ var ownReplies = []reply{
 		when:  "response.code_details.endsWith('unexpected_underscore')",
 		error: gateway.Error{Status: http.StatusBadRequest, Code: gateway.CodeInvalidArgument, Message: "a header name holds an underscore, which some servers read as a hyphen: use hyphens"},
 	},
-	{error: gateway.Error{Status: http.StatusBadRequest, Code: gateway.CodeInvalidArgument, Message: "the gateway cannot read this request: check its path (no encoded slashes), its headers (one Host, no control characters) and its framing"}},
+	{error: gateway.Error{Status: http.StatusBadRequest, Code: gateway.CodeInvalidArgument, Message: "the gateway cannot read this request: check its path (no encoded slashes), its headers (no control characters) and its framing"}},
 	{error: gateway.Error{Status: http.StatusUnauthorized, Code: gateway.CodeUnauthenticated, Message: "send \"Authorization: Bearer <key>\""}},
 	{error: gateway.Error{Status: http.StatusForbidden, Code: gateway.CodeForbidden, Message: "the gateway does not allow this request; upgrades such as WebSocket are among what it refuses"}},
 	{error: gateway.Error{Status: http.StatusNotFound, Code: gateway.CodeNotFound, Message: "the gateway knows no such path: check its spelling"}},
