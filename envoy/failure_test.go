@@ -1,6 +1,7 @@
 package envoy_test
 
 import (
+	"bufio"
 	"context"
 	"net/http"
 	"strings"
@@ -175,6 +176,17 @@ func TestEnvoysOwnErrorsAreJSON(t *testing.T) {
 			wantError(t, r.raw(t, tt.line, tt.headers...), tt.status, tt.code)
 		})
 	}
+	t.Run("HTTP/1.0", func(t *testing.T) {
+		conn := dialRaw(t, r)
+		if _, err := conn.Write([]byte("GET /v1/x HTTP/1.0\r\nHost: gateway\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, read(t, response), http.StatusUpgradeRequired, gateway.CodeInvalidArgument)
+	})
 	if n := r.backend.count(); n != 0 {
 		t.Errorf("%d requests reached the backend", n)
 	}
@@ -182,7 +194,11 @@ func TestEnvoysOwnErrorsAreJSON(t *testing.T) {
 		if err := r.backend.server.Close(); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, r.get(t, "/v1/x"), http.StatusServiceUnavailable, gateway.CodeUnavailable)
+		got := r.get(t, "/v1/x")
+		wantError(t, got, http.StatusServiceUnavailable, gateway.CodeUnavailable)
+		if !strings.Contains(got.body, "was not forwarded") {
+			t.Errorf("the answer does not say that nothing happened: %s", got.body)
+		}
 	})
 	t.Run("the exchange is down", func(t *testing.T) {
 		if err := r.exchange.server.Close(); err != nil {
@@ -204,7 +220,11 @@ func TestTheBackendsOwnErrorsAreItsOwn(t *testing.T) {
 	}
 	r.backend.handle(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	before := r.backend.count()
-	wantError(t, r.raw(t, "POST /v1/x", "Content-Length: 0"), http.StatusServiceUnavailable, gateway.CodeUnavailable)
+	got := r.raw(t, "POST /v1/x", "Content-Length: 0")
+	wantError(t, got, http.StatusServiceUnavailable, gateway.CodeUnavailable)
+	if !strings.Contains(got.body, "may have acted") {
+		t.Errorf("the answer does not warn of a write that may have happened: %s", got.body)
+	}
 	if n := r.backend.count() - before; n != 1 {
 		t.Errorf("a write was sent %d times, want once", n)
 	}

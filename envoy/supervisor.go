@@ -222,11 +222,13 @@ func (s *Supervisor) drain(parent context.Context, c *child) {
 	if err := s.admin.drain(ctx); err != nil {
 		s.log.Warn("Envoy could not be asked to drain", "error", err)
 	}
+	active := 0
 	for {
-		active, err := s.admin.activeRequests(ctx)
-		if err == nil && active == 0 {
+		n, err := s.admin.activeRequests(ctx)
+		if err == nil && n == 0 {
 			break
 		}
+		active = max(active, n)
 		select {
 		case <-c.exited:
 			return

@@ -6,6 +6,7 @@ import (
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	metricsv3 "github.com/envoyproxy/go-control-plane/envoy/config/metrics/v3"
 	overloadv3 "github.com/envoyproxy/go-control-plane/envoy/config/overload/v3"
 	connectionsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/resource_monitors/downstream_connections/v3"
 	heapv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/resource_monitors/fixed_heap/v3"
@@ -36,6 +37,7 @@ func Bootstrap(g Gateway) (*bootstrapv3.Bootstrap, error) {
 		StaticResources: &bootstrapv3.Bootstrap_StaticResources{Listeners: listeners, Clusters: clusters},
 		Admin:           admin(g.Admin),
 		OverloadManager: overload(g.Limits),
+		StatsConfig:     statistics(g.Authz.Timeout),
 	}, nil
 }
 
@@ -103,5 +105,20 @@ func onHeap(action string, fraction float64) *overloadv3.OverloadAction {
 		TriggerOneof: &overloadv3.Trigger_Threshold{
 			Threshold: &overloadv3.ThresholdTrigger{Value: fraction},
 		},
+	}}}
+}
+
+// statistics cuts the duration of checks finely up to their timeout, where Envoy's default buckets are far apart.
+func statistics(timeout time.Duration) *metricsv3.StatsConfig {
+	limit := float64(timeout) / float64(time.Millisecond)
+	buckets := []float64{0.5, 1, 2, 5, 10, 20, 50, 100} // milliseconds
+	for _, share := range []float64{0.5, 0.75, 1, 2} {
+		if b := share * limit; b > buckets[len(buckets)-1] {
+			buckets = append(buckets, b)
+		}
+	}
+	return &metricsv3.StatsConfig{HistogramBucketSettings: []*metricsv3.HistogramBucketSettings{{
+		Match:   prefixMatcher("cluster." + clusterAuthz + "."),
+		Buckets: buckets,
 	}}}
 }

@@ -38,14 +38,14 @@ func Clusters(g Gateway) ([]*clusterv3.Cluster, error) {
 		return nil, err
 	}
 	out := []*clusterv3.Cluster{
-		cluster(g.Backend.Name, g.Backend.Upstream, http1),
-		cluster(clusterAuthz, g.Authz.Upstream, http2),
+		cluster(g.Backend.Name, g.Backend.Upstream, http1()),
+		cluster(clusterAuthz, g.Authz.Upstream, http2()),
 	}
 	if g.Exchange != nil {
-		out = append(out, cluster(clusterExchange, g.Exchange.Upstream, http1))
+		out = append(out, cluster(clusterExchange, g.Exchange.Upstream, http1()))
 	}
 	if g.Metrics != "" {
-		out = append(out, cluster(clusterAdmin, Upstream{Endpoint: g.Admin}, http1))
+		out = append(out, cluster(clusterAdmin, Upstream{Endpoint: g.Admin}, http1()))
 	}
 	return out, nil
 }
@@ -73,7 +73,7 @@ func cluster(name string, at Upstream, speaks protocol) *clusterv3.Cluster {
 		}}},
 		// No outlier_detection: ejecting the only host makes an outage out of a fault.
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{
-			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": packed(speaks()),
+			"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": packed(speaks.options),
 		},
 	}
 	discover(c, a)
@@ -84,7 +84,7 @@ func cluster(name string, at Upstream, speaks protocol) *clusterv3.Cluster {
 		}}
 	}
 	if at.TLS != nil {
-		c.TransportSocket = at.TLS.upstream()
+		c.TransportSocket = at.TLS.upstream(speaks.alpn)
 	}
 	return c
 }
@@ -105,13 +105,16 @@ func discover(c *clusterv3.Cluster, a address) {
 	}}
 }
 
-// protocol says what Envoy speaks to an upstream.
-type protocol func() *upstreamv3.HttpProtocolOptions
+// protocol is what Envoy speaks to an upstream.
+type protocol struct {
+	alpn    string // its name in a TLS handshake; gRPC servers hang up without it
+	options *upstreamv3.HttpProtocolOptions
+}
 
 // http1 is what backends are certain to speak. Spelling it out keeps Envoy from following the caller's protocol. It also
 // keeps request trailers away from them: Envoy drops those towards HTTP/1 unless told otherwise.
-func http1() *upstreamv3.HttpProtocolOptions {
-	return &upstreamv3.HttpProtocolOptions{
+func http1() protocol {
+	return protocol{alpn: "http/1.1", options: &upstreamv3.HttpProtocolOptions{
 		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: durationpb.New(upstreamIdle)},
 		UpstreamProtocolOptions: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_{
 			ExplicitHttpConfig: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig{
@@ -120,12 +123,12 @@ func http1() *upstreamv3.HttpProtocolOptions {
 				},
 			},
 		},
-	}
+	}}
 }
 
 // http2 is what gRPC needs.
-func http2() *upstreamv3.HttpProtocolOptions {
-	return &upstreamv3.HttpProtocolOptions{
+func http2() protocol {
+	return protocol{alpn: "h2", options: &upstreamv3.HttpProtocolOptions{
 		// No idle_timeout of our own: keep-alive holds the connection open, so that the first check after a quiet hour is as
 		// fast as any. The server's MaxConnectionAge ends it from time to time and so spreads the load.
 		UpstreamProtocolOptions: &upstreamv3.HttpProtocolOptions_ExplicitHttpConfig_{
@@ -142,5 +145,5 @@ func http2() *upstreamv3.HttpProtocolOptions {
 				},
 			},
 		},
-	}
+	}}
 }

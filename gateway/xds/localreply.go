@@ -52,10 +52,15 @@ var ownReplies = []reply{
 	{error: gateway.Error{Status: http.StatusMethodNotAllowed, Code: gateway.CodeMethodNotAllowed, Message: "this path does not answer that method"}},
 	{error: gateway.Error{Status: http.StatusRequestTimeout, Code: gateway.CodeUnavailable, Message: "the request took too long: send it again, or open a new stream", RetryAfter: soon}},
 	{error: gateway.Error{Status: http.StatusRequestEntityTooLarge, Code: gateway.CodeInvalidArgument, Message: "the request is too large: send less at once"}},
+	{error: gateway.Error{Status: http.StatusUpgradeRequired, Code: gateway.CodeInvalidArgument, Message: "HTTP/1.0 is not spoken here: use HTTP/1.1 or HTTP/2"}},
 	{error: gateway.Error{Status: http.StatusRequestHeaderFieldsTooLarge, Code: gateway.CodeInvalidArgument, Message: "the headers are too large or too many: at most 100 of them, 32 KiB together"}},
 	{error: gateway.Error{Status: http.StatusTooManyRequests, Code: gateway.CodeRateLimited, Message: "too many requests: wait for as long as Retry-After says", RetryAfter: soon}},
 	{error: gateway.Error{Status: http.StatusBadGateway, Code: gateway.CodeUnavailable, Message: "what is behind the gateway gave no valid answer: it may have acted on the request, so ask before you send a write again", RetryAfter: soon}},
-	{error: gateway.Error{Status: http.StatusServiceUnavailable, Code: gateway.CodeUnavailable, Message: "what is behind the gateway cannot be reached: send the request again", RetryAfter: soon}},
+	{
+		when:  "response.code == 503 && (response.code_details.contains('{connection_termination') || response.code_details.contains('{remote_reset'))",
+		error: gateway.Error{Status: http.StatusServiceUnavailable, Code: gateway.CodeUnavailable, Message: "what is behind the gateway broke off: it may have acted on the request, so ask before you send a write again", RetryAfter: soon},
+	},
+	{error: gateway.Error{Status: http.StatusServiceUnavailable, Code: gateway.CodeUnavailable, Message: "the gateway cannot reach what is behind it, and the request was not forwarded: send it again", RetryAfter: soon}},
 	{error: gateway.Error{Status: http.StatusGatewayTimeout, Code: gateway.CodeUnavailable, Message: "what is behind the gateway did not answer in time: it may have acted on the request, so ask before you send a write again", RetryAfter: soon}},
 	{
 		when:  "response.code >= 400",

@@ -9,10 +9,12 @@ import (
 )
 
 // upstream builds the client side of TLS: mutual if t has a certificate of its own.
-func (t TLS) upstream() *corev3.TransportSocket {
+func (t TLS) upstream(alpn string) *corev3.TransportSocket {
 	common := &tlsv3.CommonTlsContext{
+		AlpnProtocols: []string{alpn},
 		TlsParams: &tlsv3.TlsParameters{
-			TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2, // 1.3 is used where both can
+			TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_2,
+			TlsMaximumProtocolVersion: tlsv3.TlsParameters_TLSv1_3, // unset, Envoy stops at 1.2 as a client, and strict servers hang up
 		},
 		ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{
 			TrustedCa: file(t.CA),
