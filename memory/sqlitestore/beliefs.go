@@ -1,0 +1,196 @@
+package sqlitestore
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"sallyport/memory"
+	"sallyport/memory/belief"
+)
+
+const beliefColumns = `b.seq, b.id, b.subject, b.predicate, b.observed_at, b.value, b.kind, b.source, b.confidence, b.evidence, b.evidence_id, b.replaced`
+
+// Beliefs returns what all events amount to.
+func (s *scope) Beliefs(f memory.Filter) ([]belief.Belief, error) {
+	where, args := beliefConditions(f, s.ns)
+	query := "SELECT " + beliefColumns + " FROM beliefs b WHERE " + where + " ORDER BY b.note, b.subject, b.predicate, b.observed_at, b.seq"
+	if f.Search != nil {
+		query, args = s.searched(*f.Search, where, args)
+	}
+	var out []belief.Belief
+	err := s.rows("read beliefs", query+limit(f.Limit), args, func(r *sql.Rows) error {
+		b, err := scanBelief(r)
+		out = append(out, b)
+		return err
+	})
+	return out, err
+}
+
+// searched ranks the beliefs that fulfil where. A question that only selects by words is driven by the word index; any
+// other has to look at every belief that fulfils where.
+func (s *scope) searched(q memory.Search, where string, args []any) (string, []any) {
+	inSpan, spanArgs := "(1 = 0)", []any(nil)
+	if !q.Span.IsZero() {
+		inSpan, spanArgs = "(b.observed_at >= ? AND b.observed_at < ?)", []any{stamp(q.Span.From), stamp(q.Span.To)}
+	}
+	order := " ORDER BY b.note, " + inSpan + " DESC, m.rank IS NULL, m.rank, b.observed_at DESC, b.seq DESC"
+	var all []any
+	from := "beliefs b LEFT JOIN (SELECT 0 AS rowid, NULL AS rank WHERE 0) m ON m.rowid = b.seq"
+	if len(q.Words) > 0 {
+		from = "beliefs b LEFT JOIN (SELECT rowid, rank FROM words WHERE words MATCH ?) m ON m.rowid = b.seq"
+		if q.Select && q.Span.IsZero() {
+			from = "(SELECT rowid, rank FROM words WHERE words MATCH ?) m JOIN beliefs b ON b.seq = m.rowid"
+		}
+		all = append(all, anyOf(s.ns, q.Words))
+	}
+	all = append(all, args...)
+	if q.Select {
+		where += " AND (m.rowid IS NOT NULL OR " + inSpan + ")"
+		all = append(all, spanArgs...)
+	}
+	all = append(all, spanArgs...)
+	return "SELECT " + beliefColumns + " FROM " + from + " WHERE " + where + order, all
+}
+
+// Elsewhere returns the beliefs, notes left out, that have the subject and value of one of those given.
+func (s *scope) Elsewhere(of []belief.Belief) ([]belief.Belief, error) {
+	if len(of) == 0 {
+		return nil, nil
+	}
+	wanted := make([][2]string, len(of))
+	for i, b := range of {
+		wanted[i] = [2]string{b.Subject, b.Value.Key()}
+	}
+	raw, err := json.Marshal(wanted)
+	if err != nil {
+		return nil, fmt.Errorf("write the values to look for: %w", err)
+	}
+	query := "SELECT DISTINCT " + beliefColumns + ` FROM json_each(?) w
+		JOIN beliefs b ON b.namespace = ? AND b.subject = w.value ->> 0 AND b.same = w.value ->> 1
+		WHERE b.note = 0 ORDER BY b.predicate, b.observed_at, b.seq`
+	var out []belief.Belief
+	err = s.rows("read beliefs of the same value", query, []any{string(raw), s.ns}, func(r *sql.Rows) error {
+		b, err := scanBelief(r)
+		out = append(out, b)
+		return err
+	})
+	return out, err
+}
+
+// PutBeliefs writes beliefs whose events are appended.
+func (s *scope) PutBeliefs(beliefs []belief.Belief) error {
+	for _, b := range beliefs {
+		value, replaced, err := encode(b.Value, b.Replaced)
+		if err != nil {
+			return err
+		}
+		err = s.exec("write a belief", `INSERT INTO beliefs (seq, namespace, id, subject, predicate, note, observed_at, value, same, kind,
+			source, confidence, evidence, evidence_id, replaced) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			b.Seq, s.ns, b.EventID, b.Subject, b.Predicate, b.Predicate == belief.Note, stamp(b.ObservedAt), value, b.Value.Key(), b.Kind,
+			b.Source, b.Confidence, b.Evidence, b.EvidenceID, replaced)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DropBeliefs takes beliefs away; their events stay.
+func (s *scope) DropBeliefs(beliefs []belief.Belief) error {
+	for _, b := range beliefs {
+		if err := s.exec("drop a belief", "DELETE FROM beliefs WHERE namespace = ? AND seq = ?", s.ns, b.Seq); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ReplaceBeliefs puts beliefs in the place of all that the pair has.
+func (s *scope) ReplaceBeliefs(p memory.Pair, beliefs []belief.Belief) error {
+	err := s.exec("drop a pair's beliefs", "DELETE FROM beliefs WHERE namespace = ? AND subject = ? AND predicate = ?", s.ns, p.Subject, p.Predicate)
+	if err != nil {
+		return err
+	}
+	return s.PutBeliefs(beliefs)
+}
+
+func beliefConditions(f memory.Filter, ns int64) (string, []any) {
+	where, args := []string{"b.namespace = ?"}, []any{ns}
+	add := func(condition string, arg any) { where, args = append(where, condition), append(args, arg) }
+	if f.Subject != "" {
+		add("b.subject = ?", f.Subject)
+	}
+	if f.Predicate != "" {
+		add("b.note = ?", f.Predicate == belief.Note) // what the indexes of the subject are ordered by
+		add("b.predicate = ?", f.Predicate)
+	}
+	if f.Key != "" {
+		add("b.same = ?", f.Key)
+	}
+	if f.NotPredicate != "" {
+		add("b.predicate <> ?", f.NotPredicate)
+	}
+	if f.NoNotes {
+		add("b.note = ?", false)
+	}
+	if f.MinConfidence > 0 {
+		add("b.confidence >= ?", f.MinConfidence)
+	}
+	if f.After != nil {
+		add("b.observed_at >= ?", stamp(*f.After))
+	}
+	if f.Before != nil {
+		add("b.observed_at <= ?", stamp(*f.Before))
+	}
+	return strings.Join(where, " AND "), args
+}
+
+func scanBelief(r *sql.Rows) (belief.Belief, error) {
+	var b belief.Belief
+	var at, value, replaced string
+	err := r.Scan(&b.Seq, &b.EventID, &b.Subject, &b.Predicate, &at, &value, &b.Kind, &b.Source, &b.Confidence, &b.Evidence, &b.EvidenceID, &replaced)
+	if err != nil {
+		return b, err
+	}
+	if b.ObservedAt, err = unstamp(at); err != nil {
+		return b, err
+	}
+	return b, decode(value, replaced, &b.Value, &b.Replaced)
+}
+
+// Define writes a predicate of the namespace.
+func (s *scope) Define(p belief.Predicate) error {
+	return s.exec("define a predicate", `INSERT INTO predicates (namespace, name, cardinality, value_type, description, defined_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		s.ns, p.Name, p.Cardinality, p.ValueType, p.Description, stamp(p.DefinedAt))
+}
+
+// Predicates returns what the namespace defined.
+func (s *scope) Predicates() ([]belief.Predicate, error) { return s.predicates("") }
+
+// Predicate returns one predicate that the namespace defined.
+func (s *scope) Predicate(name string) (belief.Predicate, bool, error) {
+	rows, err := s.predicates(" AND name = ?", name)
+	if err != nil || len(rows) == 0 {
+		return belief.Predicate{}, false, err
+	}
+	return rows[0], true, nil
+}
+
+func (s *scope) predicates(more string, args ...any) ([]belief.Predicate, error) {
+	var out []belief.Predicate
+	query := "SELECT name, cardinality, value_type, description, defined_at FROM predicates WHERE namespace = ?" + more
+	err := s.rows("read predicates", query, append([]any{s.ns}, args...), func(r *sql.Rows) error {
+		var p belief.Predicate
+		var at string
+		err := r.Scan(&p.Name, &p.Cardinality, &p.ValueType, &p.Description, &at)
+		if err != nil {
+			return err
+		}
+		p.DefinedAt, err = unstamp(at)
+		out = append(out, p)
+		return err
+	})
+	return out, err
+}
