@@ -48,7 +48,7 @@ func (s *Supervisor) start(configuration []byte) (*child, error) {
 			return
 		}
 		c.err = cmd.Wait()
-		log.flush()
+		log.Flush()
 	}()
 	if err := <-started; err != nil {
 		_ = write.Close()

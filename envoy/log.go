@@ -51,8 +51,8 @@ func (f *logForwarder) keep(p []byte) {
 	f.line = append(f.line, p...)
 }
 
-// flush passes on a last line without an end.
-func (f *logForwarder) flush() {
+// Flush passes on a last line without an end.
+func (f *logForwarder) Flush() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.forward()

@@ -164,7 +164,7 @@ func (p Path) check() error {
 	case p.Exact != "" && !strings.HasPrefix(p.Exact, "/"), p.Prefix != "" && !strings.HasPrefix(p.Prefix, "/"):
 		return fmt.Errorf("%s does not begin with a slash", p)
 	case p.Prefix != "" && !strings.HasSuffix(p.Prefix, "/"):
-		return fmt.Errorf("prefix %q does not end with a slash, so it would match %qx too: write %q, or exact", p.Prefix, p.Prefix, p.Prefix+"/")
+		return fmt.Errorf("prefix %q does not end with a slash, so it would match %q too: write %q, or exact", p.Prefix, p.Prefix+"x", p.Prefix+"/")
 	case p.Prefix == "/" && p.Open:
 		return errors.New(`prefix "/" is open, so nothing would need a key: open single paths`)
 	case strings.ContainsAny(p.Exact+p.Prefix, "?#%\\"), strings.Contains(p.Exact+p.Prefix, "//"):
