@@ -71,6 +71,7 @@ func (s *Supervisor) arguments() []string {
 		"--log-level", s.logLevel,
 		"--concurrency", strconv.Itoa(s.concurrency),
 		"--drain-time-s", strconv.Itoa(max(1, int(s.drainTimeout/time.Second))),
+		"--file-flush-interval-msec", "500", // the access log: its default is 10 s, which somebody who watches takes for silence
 		"--drain-strategy", "immediate", // ask clients to leave at once: the time is short
 	)
 }

@@ -98,9 +98,11 @@ func connectionManager(g Gateway, routes *routev3.RouteConfiguration) (*hcmv3.Ht
 		// is believed. Also removes x-envoy-* headers that a client sent.
 		UseRemoteAddress:  wrapperspb.Bool(true),
 		XffNumTrustedHops: g.TrustedHops,
-		// Explicitly nobody: private addresses are where sandboxes live, and an internal client could set x-envoy-* headers
-		// (time limits, retries).
-		InternalAddressConfig: &hcmv3.HttpConnectionManager_InternalAddressConfig{},
+		// Nobody is internal: private addresses are where sandboxes live, and an internal client may set x-envoy-* headers
+		// (time limits, retries). It takes a range to say so, one that no peer can have: an empty list means private addresses.
+		InternalAddressConfig: &hcmv3.HttpConnectionManager_InternalAddressConfig{
+			CidrRanges: []*corev3.CidrRange{{AddressPrefix: "255.255.255.255", PrefixLen: wrapperspb.UInt32(32)}},
+		},
 
 		GenerateRequestId:            wrapperspb.Bool(true),
 		AlwaysSetRequestIdInResponse: true,                                 // so that a caller can name the request it asks about
