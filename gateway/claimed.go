@@ -10,9 +10,5 @@ const ClaimedPrefix = "sallyport-claimed-"
 // ClaimedHeaders names the copies: Namespace is "sallyport-claimed-namespace", and so on. Their values are a client's
 // words: compare them, never believe them. The server names all of them in headers_to_remove when it allows a request.
 func ClaimedHeaders() Headers {
-	h, err := NewHeaders(ClaimedPrefix)
-	if err != nil {
-		panic("gateway: the claimed prefix is not valid: " + err.Error())
-	}
-	return h
+	return namesUnder(ClaimedPrefix)
 }

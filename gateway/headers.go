@@ -22,11 +22,7 @@ type Headers struct {
 
 // DefaultHeaders names the headers under DefaultPrefix.
 func DefaultHeaders() Headers {
-	h, err := NewHeaders(DefaultPrefix)
-	if err != nil {
-		panic("gateway: the default prefix is not valid: " + err.Error())
-	}
-	return h
+	return namesUnder(DefaultPrefix)
 }
 
 // NewHeaders names the headers under a prefix. A prefix is lower-case letters, digits and hyphens, begins with a letter
@@ -35,6 +31,10 @@ func NewHeaders(prefix string) (Headers, error) {
 	if err := checkPrefix(prefix); err != nil {
 		return Headers{}, fmt.Errorf("header prefix %q: %w", prefix, err)
 	}
+	return namesUnder(prefix), nil
+}
+
+func namesUnder(prefix string) Headers {
 	return Headers{
 		Prefix:    prefix,
 		Namespace: prefix + "namespace",
@@ -42,7 +42,7 @@ func NewHeaders(prefix string) (Headers, error) {
 		Agent:     prefix + "agent",
 		Session:   prefix + "session",
 		KeyID:     prefix + "key-id",
-	}, nil
+	}
 }
 
 func checkPrefix(prefix string) error {
@@ -71,7 +71,7 @@ func checkPrefix(prefix string) error {
 // reservedPrefixes are headers that Envoy, proxies and clients rely on; a trusted prefix must not cover them.
 var reservedPrefixes = []string{
 	"x-forwarded-for", "x-request-id", "x-envoy-", "content-type", "content-length", "accept-encoding",
-	"mcp-session-id", "mcp-protocol-version", "transfer-encoding", "if-none-match", "www-authenticate",
+	ClaimedPrefix, "mcp-session-id", "mcp-protocol-version", "transfer-encoding", "if-none-match", "www-authenticate",
 }
 
 // All returns the five names.

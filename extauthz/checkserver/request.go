@@ -34,6 +34,9 @@ func read(check *authv3.CheckRequest, names gateway.Headers) received {
 	return r
 }
 
+// claimedNames are where Envoy shows what it stripped from under the trusted prefix.
+var claimedNames = gateway.ClaimedHeaders()
+
 func (r *received) add(name, value string, names gateway.Headers) {
 	switch {
 	case strings.EqualFold(name, "authorization"):
@@ -42,7 +45,7 @@ func (r *received) add(name, value string, names gateway.Headers) {
 		r.requestID = value
 	case names.Owns(name):
 		r.claim(name, name[len(names.Prefix):], value)
-	case len(name) > len(gateway.ClaimedPrefix) && strings.EqualFold(name[:len(gateway.ClaimedPrefix)], gateway.ClaimedPrefix):
+	case claimedNames.Owns(name):
 		r.claim(name, name[len(gateway.ClaimedPrefix):], value)
 	}
 }
