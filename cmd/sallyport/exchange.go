@@ -154,7 +154,9 @@ func (o *outerDoor) parts(l net.Listener) []part {
 		func(ctx context.Context) error { return serve.HTTP(ctx, l, o.handler, o.log) },
 		quietly(o.exchange.Run),
 		quietly(func(ctx context.Context) {
-			o.signer.Run(ctx, func(err error) { o.log.Warn("the signing key could not be replaced; the old one goes on", "error", err) })
+			o.signer.Run(ctx, func(err error) {
+				o.log.Warn("the signing key could not be replaced; the old one goes on", "error", err)
+			})
 		}),
 		quietly(func(ctx context.Context) {
 			o.keys.Run(ctx, func(err error) { o.log.Warn("verification keys could not be read; those known stay", "error", err) })

@@ -1,5 +1,132 @@
 package main
 
-type memoryCommand struct{}
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
 
-func (memoryCommand) Run(*environment) error { return nil }
+	"sallyport/gateway"
+	"sallyport/internal/serve"
+	"sallyport/memory"
+	"sallyport/memory/api"
+	"sallyport/memory/belief"
+	"sallyport/memory/sqlitestore"
+)
+
+// surfaceFlags choose the tools.
+type surfaceFlags struct {
+	Surface string `help:"The tools that memory serves: typed, with a fixed vocabulary; or open, whose writes may define predicates." default:"typed" enum:"typed,open"`
+}
+
+func (f surfaceFlags) surface() (api.Surface, belief.Vocabulary) {
+	if f.Surface == "open" {
+		return api.Typed(true), belief.Open()
+	}
+	return api.Typed(false), belief.Closed()
+}
+
+type memoryCommand struct {
+	Listen string `help:"Where the gateway finds it: unix:PATH or HOST:PORT. Beyond loopback it wants the gateway's certificate." default:"unix:/run/sallyport/memory.sock"`
+	Store  string `help:"Where memories are: sqlite:PATH." default:"sqlite:/var/lib/sallyport/memory.db"`
+	surfaceFlags
+	HeaderPrefix string   `help:"Begins the name of every trusted header." default:"x-sallyport-"`
+	TLSCert      string   `help:"This backend's certificate." placeholder:"FILE"`
+	TLSKey       string   `help:"Its key." placeholder:"FILE"`
+	GatewayCA    string   `help:"Who signs the gateway's certificate." placeholder:"FILE"`
+	GatewayName  []string `help:"A DNS or URI name in the gateway's certificate." placeholder:"NAME"`
+}
+
+// Run serves the memory until the process is told to end.
+func (c *memoryCommand) Run(env *environment) error {
+	env.announce()
+	config, err := c.tls()
+	if err != nil {
+		return err
+	}
+	if err := gateway.CheckTrust(c.Listen, config); err != nil {
+		return err
+	}
+	m, err := newMemoryService(env.ctx, c.Store, c.surfaceFlags, c.HeaderPrefix, env.log)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	l, err := serve.Listen(env.ctx, c.Listen)
+	if err != nil {
+		return err
+	}
+	if config != nil {
+		l = tls.NewListener(l, config)
+	}
+	env.log.Info("memory is ready", "listen", c.Listen)
+	return runParts(env.ctx, m.parts(l))
+}
+
+// tls returns nil where no certificate is given.
+func (c *memoryCommand) tls() (*tls.Config, error) {
+	given := 0
+	for _, file := range []string{c.TLSCert, c.TLSKey, c.GatewayCA} {
+		if file != "" {
+			given++
+		}
+	}
+	switch given {
+	case 0:
+		return nil, nil //nolint:nilnil // no TLS is a valid choice
+	case 3: //nolint:mnd // all of them
+		return gateway.MutualTLS(c.TLSCert, c.TLSKey, c.GatewayCA, c.GatewayName)
+	default:
+		return nil, errors.New("give --tls-cert, --tls-key and --gateway-ca together, or none of them")
+	}
+}
+
+// memoryService is the memory with all that runs for it.
+type memoryService struct {
+	store   *sqlitestore.Store
+	service *memory.Service
+	handler http.Handler
+	log     *slog.Logger
+}
+
+func newMemoryService(ctx context.Context, address string, f surfaceFlags, headerPrefix string, log *slog.Logger) (*memoryService, error) {
+	headers, err := gateway.NewHeaders(headerPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("--header-prefix: %w", err)
+	}
+	path, ok := strings.CutPrefix(address, "sqlite:")
+	if !ok || path == "" {
+		return nil, errors.New("--store: give sqlite:PATH, such as sqlite:/var/lib/sallyport/memory.db")
+	}
+	const bound = 15 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	store, err := sqlitestore.Open(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("--store: %w", err)
+	}
+	surface, vocabulary := f.surface()
+	service := memory.NewService(store, memory.Options{Vocabulary: &vocabulary, Logger: log})
+	return &memoryService{store: store, service: service, handler: api.NewHandler(service, surface, headers, log), log: log}, nil
+}
+
+func (m *memoryService) close() { _ = m.store.Close() } // every write was durable when it returned
+
+// parts serve until told to end; then the leases are handed over, so that another memory need not wait for their end.
+func (m *memoryService) parts(l net.Listener) []part {
+	return []part{
+		quietly(m.service.Run),
+		func(ctx context.Context) error {
+			err := serve.HTTP(ctx, l, m.handler, m.log)
+			const bound = 5 * time.Second
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
+			defer cancel()
+			return errors.Join(err, m.service.Close(ctx))
+		},
+	}
+}

@@ -16,6 +16,7 @@ import (
 // upCommand runs everything on one machine.
 type upCommand struct {
 	upFlags
+	surfaceFlags
 	keyNameFlags
 	mintFlags
 	doorFlags
@@ -26,7 +27,6 @@ type upFlags struct {
 	Data    string `help:"Where everything is kept." default:".sallyport"`
 	Listen  string `help:"Where Envoy listens; port 0 picks one." default:"127.0.0.1:8080"`
 	Backend string `help:"Put this backend behind the door in the place of memory." placeholder:"URL"`
-	Surface string `help:"The tools that memory serves: typed." default:"typed" enum:"typed"`
 }
 
 // gateway describes the Envoy in front of a data directory.

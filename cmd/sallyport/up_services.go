@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -144,5 +143,16 @@ func (s *services) startBackend(env *environment, dir *dataDir, c *upCommand) er
 		say(env.stdout, "backend", c.Backend+" (yours)")
 		return nil
 	}
-	return errors.New("memory: not wired yet")
+	m, err := newMemoryService(env.ctx, "sqlite:"+dir.file("memory.db"), c.surfaceFlags, c.HeaderPrefix, env.log.With("part", "memory"))
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, m.store.Close)
+	l, err := serve.Listen(env.ctx, "unix:"+dir.socket("memory"))
+	if err != nil {
+		return err
+	}
+	s.parts = append(s.parts, m.parts(l)...)
+	say(env.stdout, "memory", dir.file("memory.db"))
+	return nil
 }
