@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"sallyport/memory/belief"
@@ -54,8 +55,9 @@ func (s *Service) Explain(ctx context.Context, c Caller, a ExplainArgs) ([]Expla
 		if err := addSources(r, found, true); err != nil {
 			return err
 		}
+		histories := map[Pair][]belief.Event{}
 		for _, b := range found {
-			x, err := s.explained(r, b)
+			x, err := s.explained(r, b, histories)
 			if err != nil {
 				return err
 			}
@@ -66,7 +68,8 @@ func (s *Service) Explain(ctx context.Context, c Caller, a ExplainArgs) ([]Expla
 	return out, err
 }
 
-func (s *Service) explained(r Reader, b belief.Belief) (Explanation, error) {
+// explained says why a belief is held. Histories are those of the pairs that were read before.
+func (s *Service) explained(r Reader, b belief.Belief, histories map[Pair][]belief.Event) (Explanation, error) {
 	x := Explanation{
 		Memory: b.Sentence(), Subject: b.Subject, Predicate: b.Predicate, Value: b.Value, StatedAt: b.ObservedAt,
 		Source: b.Source, Evidence: b.Evidence, SourceText: b.SourceText,
@@ -78,8 +81,24 @@ func (s *Service) explained(r Reader, b belief.Belief) (Explanation, error) {
 	if ok {
 		x.Rules = []Rule{ruleOf(p)}
 	}
-	x.History, err = s.history(r, b.Subject, b.Predicate)
-	return x, err
+	pair := Pair{b.Subject, b.Predicate}
+	events, known := histories[pair]
+	if !known {
+		if events, err = s.history(r, b.Subject, b.Predicate); err != nil {
+			return x, err
+		}
+		histories[pair] = events
+	}
+	x.History = events
+	if b.Predicate == belief.Note {
+		x.History = about(b.Value, events)
+	}
+	return x, nil
+}
+
+// about keeps the events that can touch one value: one note has nothing to do with the others of its pair.
+func about(v belief.Value, events []belief.Event) []belief.Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e belief.Event) bool { return !e.Value.IsZero() && e.Value.Key() != v.Key() })
 }
 
 func ruleOf(p belief.Predicate) Rule {

@@ -1,12 +1,14 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"sallyport/gateway"
 	"sallyport/memory"
@@ -16,6 +18,9 @@ import (
 
 // maxBody bounds a request's body, in bytes.
 const maxBody = 4 << 20
+
+// maxCall bounds one call, so that nobody waits for ever behind a store that hangs.
+const maxCall = 30 * time.Second
 
 // maxConnectionName bounds the name that a client gives its MCP session, in bytes.
 const maxConnectionName = 256
@@ -107,7 +112,9 @@ func (h *handler) call(r *http.Request, name string, raw []byte) (any, error) {
 	if !ok {
 		return nil, refusal.New("unknown tool %q: tools/list names those there are", name)
 	}
-	return tool.call(r.Context(), h.service, c, a)
+	ctx, cancel := context.WithTimeout(r.Context(), maxCall)
+	defer cancel()
+	return tool.call(ctx, h.service, c, a)
 }
 
 // callerOf is on whose behalf the request is. The pod that the key names is the session; a client that names an MCP

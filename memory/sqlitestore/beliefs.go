@@ -28,30 +28,32 @@ func (s *scope) Beliefs(f memory.Filter) ([]belief.Belief, error) {
 	return out, err
 }
 
-// searched ranks the beliefs that fulfil where. A question that only selects by words is driven by the word index; any
-// other has to look at every belief that fulfils where.
+// searched ranks the beliefs that fulfil where. The statements that share a word are looked up once and kept, since asking
+// the word index anew for each belief would cost the square of their number. A question that only selects by words begins
+// with them; any other looks at every belief that fulfils where.
 func (s *scope) searched(q memory.Search, where string, args []any) (string, []any) {
 	inSpan, spanArgs := "(1 = 0)", []any(nil)
 	if !q.Span.IsZero() {
 		inSpan, spanArgs = "(b.observed_at >= ? AND b.observed_at < ?)", []any{stamp(q.Span.From), stamp(q.Span.To)}
 	}
-	order := " ORDER BY b.note, " + inSpan + " DESC, m.rank IS NULL, m.rank, b.observed_at DESC, b.seq DESC"
 	var all []any
-	from := "beliefs b LEFT JOIN (SELECT 0 AS rowid, NULL AS rank WHERE 0) m ON m.rowid = b.seq"
+	matches := "SELECT 0 AS seq, 0.0 AS rank WHERE 1 = 0"
 	if len(q.Words) > 0 {
-		from = "beliefs b LEFT JOIN (SELECT rowid, rank FROM words WHERE words MATCH ?) m ON m.rowid = b.seq"
-		if q.Select && q.Span.IsZero() {
-			from = "(SELECT rowid, rank FROM words WHERE words MATCH ?) m JOIN beliefs b ON b.seq = m.rowid"
-		}
+		matches = "SELECT rowid AS seq, rank FROM words WHERE words MATCH ?"
 		all = append(all, anyOf(s.ns, q.Words))
+	}
+	from := "beliefs b LEFT JOIN m ON m.seq = b.seq"
+	if q.Select && q.Span.IsZero() {
+		from = "m CROSS JOIN beliefs b ON b.seq = m.seq" // CROSS keeps this order
 	}
 	all = append(all, args...)
 	if q.Select {
-		where += " AND (m.rowid IS NOT NULL OR " + inSpan + ")"
+		where += " AND (m.seq IS NOT NULL OR " + inSpan + ")"
 		all = append(all, spanArgs...)
 	}
 	all = append(all, spanArgs...)
-	return "SELECT " + beliefColumns + " FROM " + from + " WHERE " + where + order, all
+	return "WITH m AS MATERIALIZED (" + matches + ") SELECT " + beliefColumns + " FROM " + from + " WHERE " + where +
+		" ORDER BY b.note, " + inSpan + " DESC, m.rank IS NULL, m.rank, b.observed_at DESC, b.seq DESC", all
 }
 
 // Elsewhere returns the beliefs, notes left out, that have the subject and value of one of those given.
@@ -68,7 +70,7 @@ func (s *scope) Elsewhere(of []belief.Belief) ([]belief.Belief, error) {
 		return nil, fmt.Errorf("write the values to look for: %w", err)
 	}
 	query := "SELECT DISTINCT " + beliefColumns + ` FROM json_each(?) w
-		JOIN beliefs b ON b.namespace = ? AND b.subject = w.value ->> 0 AND b.same = w.value ->> 1
+		CROSS JOIN beliefs b ON b.namespace = ? AND b.subject = w.value ->> 0 AND b.same = w.value ->> 1 -- CROSS keeps this order
 		WHERE b.note = 0 ORDER BY b.predicate, b.observed_at, b.seq`
 	var out []belief.Belief
 	err = s.rows("read beliefs of the same value", query, []any{string(raw), s.ns}, func(r *sql.Rows) error {
