@@ -131,6 +131,20 @@ func TestDenialsKeepTheirHeaders(t *testing.T) {
 	}
 }
 
+func TestASlowCheckIsWaitedForUntilTheTimeout(t *testing.T) {
+	r := newRig(t)
+	r.authz.respondFunc(func(context.Context, *authv3.CheckRequest) (*authv3.CheckResponse, error) {
+		time.Sleep(300 * time.Millisecond) // slow, within the timeout of 3 s
+		return allow(), nil
+	})
+	if got := r.get(t, "/v1/x"); got.status != http.StatusOK {
+		t.Errorf("status = %d, %s", got.status, got.body)
+	}
+	if n := r.authz.checks(); n != 1 {
+		t.Errorf("asked %d times, want once", n)
+	}
+}
+
 func TestACheckThatIsLostIsAskedAgain(t *testing.T) {
 	r := newRig(t)
 	var failed atomic.Bool

@@ -1,15 +1,15 @@
 package envoy_test
 
 import (
-	"bytes"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
-	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
+	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 
+	"sallyport/envoy"
 	"sallyport/envoy/envoytest"
 	"sallyport/gateway"
 	"sallyport/gateway/xds"
@@ -90,49 +90,6 @@ func TestForgedHeadersNeverArrive(t *testing.T) {
 			t.Error("a refused request went further")
 		}
 	})
-}
-
-func TestHTTP2TrailersDoNotArrive(t *testing.T) {
-	r := newRig(t)
-	conn := dialRaw(t, r)
-	framer := http2.NewFramer(conn, conn)
-	var block bytes.Buffer
-	encoder := hpack.NewEncoder(&block)
-	fields := func(pairs ...string) []byte {
-		block.Reset()
-		for i := 0; i < len(pairs); i += 2 {
-			if err := encoder.WriteField(hpack.HeaderField{Name: pairs[i], Value: pairs[i+1]}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return bytes.Clone(block.Bytes())
-	}
-	write := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, err := conn.Write([]byte(http2.ClientPreface))
-	write(err)
-	write(framer.WriteSettings())
-	write(framer.WriteHeaders(http2.HeadersFrameParam{
-		StreamID: 1, EndHeaders: true,
-		BlockFragment: fields(":method", "POST", ":scheme", "http", ":authority", "gateway", ":path", "/v1/beliefs",
-			"authorization", "Bearer key", "x-sallyport-namespace", "evil:1", "trailer", "x-sallyport-namespace"),
-	}))
-	write(framer.WriteData(1, false, []byte("{}")))
-	write(framer.WriteHeaders(http2.HeadersFrameParam{
-		StreamID: 1, EndHeaders: true, EndStream: true,
-		BlockFragment: fields("x-sallyport-namespace", "evil:1"),
-	}))
-	envoytest.Eventually(t, "the request reaches the backend", func() bool { return r.backend.count() > 0 })
-	request := r.backend.last(t)
-	if got := request.Header.Values("X-Sallyport-Namespace"); !slices.Equal(got, []string{identity.Namespace}) {
-		t.Errorf("namespace = %q", got)
-	}
-	if got := ownedBy(gateway.DefaultHeaders(), request.Trailer); len(got["x-sallyport-namespace"]) != 0 {
-		t.Errorf("trailers arrived: %v", got)
-	}
 }
 
 func TestTheInnerDoorSeesWhatAClientClaimed(t *testing.T) {
@@ -251,4 +208,33 @@ func TestClientsAreNotBelievedAboutEnvoy(t *testing.T) {
 	envoytest.Eventually(t, "the access log names the peer, not what it wrote into X-Forwarded-For", func() bool {
 		return strings.Count(r.AccessLog(), `"peer":"127.0.0.1"`) == 2
 	})
+}
+
+// The strip is what is left when an operator makes the door fail open, and it stalls.
+func TestEvenADoorThatFailsOpenLetsNoForgedIdentityThrough(t *testing.T) {
+	r := newRig(t)
+	r.authz.server.Stop()
+	g := small(t)
+	g.Backend.Endpoint, g.Authz.Endpoint = r.backend.endpoint, r.authz.endpoint
+	supervisor, err := envoy.New(envoy.Config{Gateway: g, Concurrency: 1, Logger: envoytest.Logger(t), AccessLog: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	supervisor.SetBootstrap(func(g xds.Gateway) (*bootstrapv3.Bootstrap, error) {
+		b, err := xds.Bootstrap(g)
+		if err == nil {
+			manager, door := parts(t, b)
+			door.FailureModeAllow = true
+			replace(t, b, manager, door)
+		}
+		return b, err
+	})
+	open := &rig{Envoy: envoytest.Run(t, supervisor)}
+	got := open.raw(t, "GET /v1/x", "X-Sallyport-Namespace: evil:1", "x-sallyport-key-id: evil", "sallyport-claimed-namespace: evil:1")
+	if got.status != http.StatusOK {
+		t.Fatalf("the door did not fail open: %d, %s", got.status, got.body)
+	}
+	if arrived := ownedBy(gateway.DefaultHeaders(), r.backend.last(t).Header); len(arrived) != 0 {
+		t.Errorf("arrived %v", arrived)
+	}
 }

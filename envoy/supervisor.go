@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"sallyport/gateway/xds"
@@ -58,8 +59,9 @@ type Supervisor struct {
 	pid   atomic.Int64
 
 	// Hooks for tests.
-	now   func() time.Time
-	after func(time.Duration) <-chan time.Time
+	bootstrap func(xds.Gateway) (*bootstrapv3.Bootstrap, error)
+	now       func() time.Time
+	after     func(time.Duration) <-chan time.Time
 }
 
 // New checks the configuration and finds the binary. It starts nothing.
@@ -88,6 +90,7 @@ func New(c Config) (*Supervisor, error) {
 		drainTimeout: or(c.DrainTimeout, DefaultDrainTimeout),
 		admin:        newAdmin(g.Admin),
 		ready:        make(chan struct{}),
+		bootstrap:    xds.Bootstrap,
 		now:          time.Now,
 		after:        time.After,
 	}
@@ -158,7 +161,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 
 // runOnce runs one Envoy until it dies or ctx ends, and leaves no process behind. Its error says why Envoy is gone.
 func (s *Supervisor) runOnce(ctx context.Context) error {
-	bootstrap, err := xds.Bootstrap(s.gateway)
+	bootstrap, err := s.bootstrap(s.gateway)
 	if err != nil {
 		return err
 	}

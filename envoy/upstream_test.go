@@ -168,9 +168,8 @@ func TestWorkersShareTheConnections(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				_ = response.Body.Close()
-				if response.StatusCode != http.StatusOK {
-					t.Errorf("status = %d", response.StatusCode)
+				if got := read(t, response); got.status != http.StatusOK {
+					t.Errorf("status = %d, %s", got.status, got.body)
 				}
 			}
 		})

@@ -45,10 +45,10 @@ func door(g Gateway, trusted gateway.Headers) []*hcmv3.HttpFilter {
 			RetryPolicy: &corev3.RetryPolicy{
 				RetryOn:    "connect-failure,unavailable",
 				NumRetries: wrapperspb.UInt32(1),
-				// Unset it is a second or more, which the timeout never leaves room for.
 				RetryBackOff: &corev3.BackoffStrategy{
-					BaseInterval: durationpb.New(10 * time.Millisecond),
-					MaxInterval:  durationpb.New(20 * time.Millisecond),
+					BaseInterval: durationpb.New(10 * time.Millisecond), // unset, a second, which the timeout has no room for
+					// Envoy takes this for the time limit of each try as well, so anything shorter would cut off a slow answer.
+					MaxInterval: durationpb.New(g.Authz.Timeout),
 				},
 			},
 		}},

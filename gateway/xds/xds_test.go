@@ -68,6 +68,8 @@ func TestTheDoorNeverOpensByItself(t *testing.T) {
 		t.Errorf("status on error = %v", door.GetStatusOnError())
 	case door.GetGrpcService().GetTimeout().AsDuration() != g.Authz.Timeout:
 		t.Errorf("timeout = %v", door.GetGrpcService().GetTimeout())
+	case door.GetGrpcService().GetRetryPolicy().GetRetryBackOff().GetMaxInterval().AsDuration() != g.Authz.Timeout:
+		t.Error("a try is cut off before the timeout: Envoy takes the longest back-off for its limit")
 	case door.GetWithRequestBody() != nil:
 		t.Error("bodies are buffered")
 	case door.GetClearRouteCache():
