@@ -244,7 +244,7 @@ func TestMetricsShowTwoPagesAndNothingElse(t *testing.T) {
 		`envoy_http_ext_authz_disabled{envoy_ext_authz_prefix="sallyport",`,
 		`envoy_http_ext_authz_invalid{envoy_ext_authz_prefix="sallyport",`,
 		`envoy_http_local_rate_limit_rate_limited{envoy_local_http_ratelimit_prefix="sallyport_token"}`,
-		`envoy_cluster_upstream_rq_time_bucket{envoy_cluster_name="sallyport_authz",le="200"}`, // the timeout is a bucket
+		`envoy_cluster_upstream_rq_time_bucket{envoy_cluster_name="sallyport_authz",le="3000"}`, // the timeout is a bucket
 	} {
 		if !strings.Contains(page, name) {
 			t.Errorf("%s is missing", name)
