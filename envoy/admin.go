@@ -21,7 +21,8 @@ const (
 
 // admin asks Envoy's admin interface.
 type admin struct {
-	client *http.Client
+	client           *http.Client
+	network, address string
 }
 
 func newAdmin(at xds.Endpoint) *admin {
@@ -35,7 +36,17 @@ func newAdmin(at xds.Endpoint) *admin {
 		},
 		DisableKeepAlives: true, // Envoy comes and goes, and each must be asked itself
 	}
-	return &admin{client: &http.Client{Transport: transport, Timeout: adminTimeout}}
+	return &admin{client: &http.Client{Transport: transport, Timeout: adminTimeout}, network: network, address: address}
+}
+
+// taken says whether some process listens there already.
+func (a *admin) taken(ctx context.Context) bool {
+	conn, err := (&net.Dialer{Timeout: adminTimeout}).DialContext(ctx, a.network, a.address)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close() // nothing was written
+	return true
 }
 
 // ask sends one request and returns the answer's body; any status but 200 is an error.

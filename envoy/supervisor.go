@@ -262,10 +262,10 @@ func (s *Supervisor) end(c *child, signal os.Signal) {
 	}
 }
 
-// checkAdminFree refuses to start where another Envoy answers: Envoy takes a socket away from whoever has it.
+// checkAdminFree refuses to start where another process listens: Envoy takes a socket away from whoever has it.
 func (s *Supervisor) checkAdminFree(ctx context.Context) error {
-	if s.admin.ready(ctx) == nil {
-		return fmt.Errorf("another Envoy answers at %s: stop it, or choose another admin socket", s.gateway.Admin)
+	if s.admin.taken(ctx) {
+		return fmt.Errorf("another process, perhaps another Envoy, listens on the admin address %s: stop it, or choose another", s.gateway.Admin)
 	}
 	return nil
 }

@@ -168,7 +168,7 @@ func TestAFirstStartThatFailsIsAnError(t *testing.T) {
 		want   string
 	}{
 		{"the port is taken by another Envoy", func(c *envoy.Config) { c.Gateway.Listen = busy.Supervisor.Addr().String() }, "stop that process, or choose another address"},
-		{"the admin socket is another Envoy's", func(c *envoy.Config) { c.Gateway.Admin = busy.Admin }, "another Envoy answers"},
+		{"the admin socket is another Envoy's", func(c *envoy.Config) { c.Gateway.Admin = busy.Admin }, "perhaps another Envoy, listens on the admin address"},
 		{"the admin socket's directory is missing", func(c *envoy.Config) { c.Gateway.Admin = "unix:/nowhere/at/all/admin.sock" }, "make the directory"},
 		{"the binary is no Envoy", func(c *envoy.Config) { c.Binary = "/bin/false" }, "envoy did not start"},
 		{"the binary is missing", func(c *envoy.Config) { c.Binary = "/nowhere/envoy" }, "no such file"},
