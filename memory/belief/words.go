@@ -8,6 +8,9 @@ import (
 // MaxQueryWords bounds how many words of a question are searched for; the first ones count.
 const MaxQueryWords = 64
 
+// maxWordRunes bounds a word: what is longer (a key, an encoded file) is known by its beginning.
+const maxWordRunes = 64
+
 // SearchText is what a statement can be found by.
 func (e Event) SearchText() string {
 	return e.Subject + " " + spoken(e.Predicate) + " " + e.Value.String()
@@ -44,7 +47,7 @@ func pieces(run []rune) []string {
 		if unspaced(run[0]) {
 			out = append(out, pairs(run[:n])...)
 		} else {
-			out = append(out, string(run[:n]))
+			out = append(out, string(run[:min(n, maxWordRunes)]))
 		}
 		run = run[n:]
 	}
@@ -63,7 +66,7 @@ func pairs(run []rune) []string {
 }
 
 func unspaced(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) ||
+	return r > unicode.MaxLatin1 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) ||
 		r == 'ー' // belongs to the kana, whose script Unicode calls common
 }
 
