@@ -24,7 +24,7 @@ func logLine(t *testing.T, r *rig) map[string]any {
 	return line
 }
 
-func want(t *testing.T, line map[string]any, fields map[string]any) {
+func want(t *testing.T, line, fields map[string]any) {
 	t.Helper()
 	for name, value := range fields {
 		if line[name] != value {

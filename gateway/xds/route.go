@@ -90,9 +90,10 @@ func backendRoutes(g Gateway) []*routev3.Route {
 			action.IdleTimeout = durationpb.New(0) // and may be silent; MaxStreamDuration still ends it
 		}
 		route := p.route("backend", action)
+		// The door removes the key when it allows a request. This holds too where the door is not asked, or forgets.
+		route.RequestHeadersToRemove = []string{"authorization"}
 		if p.Open {
 			route.TypedPerFilterConfig = doorOpen()
-			route.RequestHeadersToRemove = []string{"authorization"} // a backend sees no key, not even where none is asked for
 		}
 		out = append(out, route)
 	}

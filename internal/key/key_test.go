@@ -3,6 +3,7 @@ package key_test
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
@@ -11,8 +12,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"crypto/rand"
 
 	"github.com/golang-jwt/jwt/v5"
 

@@ -34,9 +34,11 @@ type Record struct {
 	Namespace      string // empty for Admin
 	Tenant         string
 	Agent          string
-	Session        string
+	Session        string // the pod's name
+	PodNamespace   string // the Kubernetes namespace; Signed only
 	PodUID         string
 	ServiceAccount string
+	Regime         Regime
 	Note           string
 	SecretHash     []byte    // Static and Admin only: key.HashSecret
 	CreatedAt      time.Time // all times are UTC, in microseconds
@@ -44,6 +46,17 @@ type Record struct {
 	RevokedAt      time.Time // zero: not revoked
 	RevokedFor     string    // the reason given
 }
+
+// Regime says how the sandbox of a key's pod runs, as it was when the key was minted. It is told, and decides nothing.
+type Regime struct {
+	Claim   string   `json:"claim,omitempty"`   // the claim that holds the pod
+	Pool    string   `json:"pool,omitempty"`    // the warm pool that the claim draws on
+	Started string   `json:"started,omitempty"` // warm or cold
+	Keeps   []string `json:"keeps,omitempty"`   // what outlives the pod: memory, disk
+}
+
+// Known says whether anything is.
+func (r Regime) Known() bool { return r.Started != "" }
 
 // Revoked says whether the key was revoked.
 func (r Record) Revoked() bool { return !r.RevokedAt.IsZero() }
@@ -63,6 +76,14 @@ type Store interface {
 	Keys(ctx context.Context) ([]Record, error)
 	// Revoke ends a key for a reason. Revoking again changes nothing; an unknown id is ErrNotFound.
 	Revoke(ctx context.Context, id, reason string, at time.Time) error
+	// RevokePod ends all keys of a pod, by its UID, for a reason. It returns the ids of those that it ended and that were
+	// neither revoked nor expired before, so that of two who do it at once one hears of each key.
+	RevokePod(ctx context.Context, podUID, reason string, at time.Time) ([]string, error)
+	// PodKeys returns the keys of pods in a Kubernetes namespace that are neither revoked nor expired; with a pod's name,
+	// those of pods of that name. The oldest come first.
+	PodKeys(ctx context.Context, podNamespace, pod string) ([]Record, error)
+	// PodNamespaces returns the Kubernetes namespaces in which PodKeys finds any, in order.
+	PodNamespaces(ctx context.Context) ([]string, error)
 	// WatchRevocations calls back with the id of every key revoked from now on, by whichever process, until ctx ends;
 	// resync is called first of all, and whenever some may have been missed. It returns when it can no longer tell.
 	WatchRevocations(ctx context.Context, revoked func(id string), resync func()) error

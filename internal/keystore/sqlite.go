@@ -49,13 +49,17 @@ func (s *sqliteStore) Ping(ctx context.Context) error {
 	return nil
 }
 
-const keyColumns = "id, kind, namespace, tenant, agent, session, pod_uid, service_account, note, secret_hash, created_at, expires_at, revoked_at, revoked_for"
+const keyColumns = "id, kind, namespace, tenant, agent, session, pod_uid, service_account, note, secret_hash, created_at, expires_at, revoked_at, revoked_for, pod_namespace, regime"
 
 func (s *sqliteStore) AddKey(ctx context.Context, r Record) error {
-	_, err := s.db.Write.ExecContext(ctx,
-		"INSERT INTO keys ("+keyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	regime, err := marshalRegime(r.Regime)
+	if err != nil {
+		return fmt.Errorf("store key %s: %w", r.ID, err)
+	}
+	_, err = s.db.Write.ExecContext(ctx,
+		"INSERT INTO keys ("+keyColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		r.ID, r.Kind, r.Namespace, r.Tenant, r.Agent, r.Session, r.PodUID, r.ServiceAccount, r.Note, r.SecretHash,
-		r.CreatedAt.UnixMicro(), micros(r.ExpiresAt), micros(r.RevokedAt), r.RevokedFor)
+		r.CreatedAt.UnixMicro(), micros(r.ExpiresAt), micros(r.RevokedAt), r.RevokedFor, r.PodNamespace, regime)
 	if err != nil {
 		return fmt.Errorf("store key %s: %w", r.ID, err)
 	}
@@ -74,7 +78,12 @@ func (s *sqliteStore) Key(ctx context.Context, id string) (Record, error) {
 }
 
 func (s *sqliteStore) Keys(ctx context.Context) ([]Record, error) {
-	rows, err := s.db.Read.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys ORDER BY created_at, id")
+	return s.list(ctx, "ORDER BY created_at, id")
+}
+
+// list returns the keys that the rest of a SELECT says.
+func (s *sqliteStore) list(ctx context.Context, rest string, args ...any) ([]Record, error) {
+	rows, err := s.db.Read.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys "+rest, args...) //nolint:gosec // of our own making
 	if err != nil {
 		return nil, fmt.Errorf("list keys: %w", err)
 	}
@@ -184,12 +193,16 @@ func (s *sqliteStore) Prune(ctx context.Context, before time.Time) (int64, error
 func scanKey(row interface{ Scan(into ...any) error }) (Record, error) {
 	var (
 		r                Record
+		regime           string
 		created          int64
 		expires, revoked sql.NullInt64
 	)
 	err := row.Scan(&r.ID, &r.Kind, &r.Namespace, &r.Tenant, &r.Agent, &r.Session, &r.PodUID, &r.ServiceAccount, &r.Note,
-		&r.SecretHash, &created, &expires, &revoked, &r.RevokedFor)
+		&r.SecretHash, &created, &expires, &revoked, &r.RevokedFor, &r.PodNamespace, &regime)
 	if err != nil {
+		return Record{}, err
+	}
+	if r.Regime, err = unmarshalRegime(regime); err != nil {
 		return Record{}, err
 	}
 	r.CreatedAt = time.UnixMicro(created).UTC()

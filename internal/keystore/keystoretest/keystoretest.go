@@ -26,7 +26,9 @@ var start = time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
 func signed(id string) keystore.Record {
 	return keystore.Record{
 		ID: id, Kind: keystore.Signed, Namespace: "agents:run-1", Tenant: "agents", Agent: "run-1", Session: "run-1-pod",
-		PodUID: "uid-1", ServiceAccount: "default", CreatedAt: start, ExpiresAt: start.Add(15 * time.Minute),
+		PodNamespace: "agents", PodUID: "uid-1", ServiceAccount: "default",
+		Regime:    keystore.Regime{Claim: "run-1", Pool: "py", Started: "warm", Keeps: []string{"memory", "disk"}},
+		CreatedAt: start, ExpiresAt: start.Add(15 * time.Minute),
 	}
 }
 
@@ -121,6 +123,8 @@ func Run(t *testing.T, prepare Factory) {
 			}
 		}
 	})
+
+	runPods(t, prepare)
 
 	t.Run("verification keys are listed until nothing they signed can be valid", func(t *testing.T) {
 		open := prepare(t)

@@ -1,0 +1,195 @@
+package checkserver_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
+	"sallyport/extauthz"
+	"sallyport/extauthz/checkserver"
+	"sallyport/gateway"
+)
+
+// decide is a Decider that keeps what it was asked.
+type decide struct {
+	asked extauthz.Request
+	say   extauthz.Decision
+}
+
+func (d *decide) Decide(_ context.Context, r extauthz.Request) extauthz.Decision {
+	d.asked = r
+	return d.say
+}
+
+var allowed = extauthz.Decision{
+	Reason:   extauthz.ReasonAllowed,
+	Identity: gateway.Identity{Namespace: "agents:run-1", Tenant: "agents", Agent: "run-1", KeyID: "00ff"},
+}
+
+// rawRequest is a CheckRequest as Envoy sends it with encode_raw_headers.
+func rawRequest(lines ...string) *authv3.CheckRequest {
+	h := &corev3.HeaderMap{}
+	for i := 0; i < len(lines); i += 2 {
+		h.Headers = append(h.Headers, &corev3.HeaderValue{Key: lines[i], RawValue: []byte(lines[i+1])})
+	}
+	return requestWith(&authv3.AttributeContext_HttpRequest{HeaderMap: h})
+}
+
+func requestWith(r *authv3.AttributeContext_HttpRequest) *authv3.CheckRequest {
+	return &authv3.CheckRequest{Attributes: &authv3.AttributeContext{Request: &authv3.AttributeContext_Request{Http: r}}}
+}
+
+func check(t *testing.T, d *decide, r *authv3.CheckRequest) (*authv3.CheckResponse, string) {
+	t.Helper()
+	var log bytes.Buffer
+	service := checkserver.NewService(d, gateway.DefaultHeaders(), slog.New(slog.NewJSONHandler(&log, nil)))
+	out, err := service.Check(t.Context(), r)
+	if err != nil {
+		t.Fatalf("Check returned an error, which lets failure_mode_allow decide: %v", err)
+	}
+	return out, log.String()
+}
+
+func TestEveryLineReachesTheDecisionAsItWasSent(t *testing.T) {
+	d := &decide{say: allowed}
+	check(t, d, rawRequest(
+		"authorization", "Bearer a", "Authorization", "Bearer \xff", "accept", "x",
+		"x-sallyport-namespace", "n1", "X-Sallyport_Agent", "a1", "sallyport-claimed-session", "s1",
+	))
+	if !slices.Equal(d.asked.Authorization, []string{"Bearer a", "Bearer \xff"}) {
+		t.Errorf("authorization = %q", d.asked.Authorization)
+	}
+	want := []gateway.HeaderValue{{Name: "namespace", Value: "n1"}, {Name: "Agent", Value: "a1"}, {Name: "session", Value: "s1"}}
+	if !slices.Equal(d.asked.Claimed, want) {
+		t.Errorf("claimed = %v", d.asked.Claimed)
+	}
+}
+
+func TestAnEnvoyThatSendsAMapIsUnderstoodToo(t *testing.T) {
+	d := &decide{say: allowed}
+	check(t, d, requestWith(&authv3.AttributeContext_HttpRequest{Headers: map[string]string{"authorization": "Bearer a", "x-sallyport-agent": "b"}}))
+	if !slices.Equal(d.asked.Authorization, []string{"Bearer a"}) || len(d.asked.Claimed) != 1 {
+		t.Errorf("%+v", d.asked)
+	}
+	check(t, d, &authv3.CheckRequest{}) // and one that sends nothing does no harm
+	if d.asked.Authorization != nil || d.asked.Claimed != nil {
+		t.Errorf("%+v", d.asked)
+	}
+}
+
+func TestOnAllowTheTrustedHeadersAreSetAndTheKeyAndForgeriesGo(t *testing.T) {
+	out, log := check(t, &decide{say: allowed}, rawRequest(
+		"authorization", "Bearer secret", "x-sallyport-namespace", "agents:run-1", "x-sallyport-color", "red",
+		"x-sallyport-session", "forged", "sallyport-claimed-namespace", "agents:run-1",
+	))
+	ok := out.GetOkResponse()
+	if out.GetStatus().GetCode() != 0 || ok == nil {
+		t.Fatalf("%v", out)
+	}
+	set := map[string]string{}
+	for _, h := range ok.GetHeaders() {
+		set[h.GetHeader().GetKey()] = h.GetHeader().GetValue()
+		if h.GetAppendAction() != corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD {
+			t.Errorf("%s does not overwrite", h.GetHeader().GetKey())
+		}
+	}
+	if len(set) != 4 || set["x-sallyport-namespace"] != "agents:run-1" || set["x-sallyport-key-id"] != "00ff" {
+		t.Errorf("set %v", set)
+	}
+	// The key has no session: the forged one must go, and nothing that is set may be removed.
+	want := []string{"authorization", "x-sallyport-color", "x-sallyport-session", "sallyport-claimed-namespace"}
+	if got := ok.GetHeadersToRemove(); !slices.Equal(got, want) {
+		t.Errorf("removed %v, want %v", got, want)
+	}
+	if out.GetDynamicMetadata().GetFields()["namespace"].GetStringValue() != "agents:run-1" {
+		t.Errorf("metadata = %v", out.GetDynamicMetadata())
+	}
+	if log != "" {
+		t.Errorf("an allow was logged: %s", log)
+	}
+}
+
+func TestADenialIsTheContractsJSONAndIsLoggedWithoutWhatWasPresented(t *testing.T) {
+	denied := extauthz.Decision{Reason: "revoked", Identity: gateway.Identity{KeyID: "00ff"}, Denial: &gateway.Error{
+		Status: http.StatusServiceUnavailable, Code: gateway.CodeUnavailable, Message: "try again", RetryAfter: time.Second,
+	}}
+	r := rawRequest("authorization", "Bearer topsecret", "x-request-id", "req-7")
+	r.Attributes.Request.Http.Path = "/v1/recall?token=alsosecret"
+	out, log := check(t, &decide{say: denied}, r)
+	d := out.GetDeniedResponse()
+	if d == nil || int(d.GetStatus().GetCode()) != 503 || out.GetStatus().GetCode() == 0 {
+		t.Fatalf("%v", out)
+	}
+	var body struct {
+		Error struct{ Code, Message string }
+	}
+	if err := json.Unmarshal([]byte(d.GetBody()), &body); err != nil || body.Error.Code != "unavailable" {
+		t.Errorf("body = %s, %v", d.GetBody(), err)
+	}
+	headers := map[string]string{}
+	for _, h := range d.GetHeaders() {
+		headers[h.GetHeader().GetKey()] = h.GetHeader().GetValue()
+	}
+	if headers["retry-after"] != "1" || headers["content-type"] != "application/json" {
+		t.Errorf("headers = %v", headers)
+	}
+	if !strings.Contains(log, `"reason":"revoked"`) || !strings.Contains(log, "req-7") || !strings.Contains(log, "/v1/recall") || strings.Contains(log, "secret") {
+		t.Errorf("log = %s", log)
+	}
+}
+
+func TestServeAnswersHealthAndFinishesWhatItHasBegun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "authz.sock")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, goOn := make(chan struct{}), make(chan struct{})
+	slow := deciderFunc(func() extauthz.Decision { close(began); <-goOn; return allowed })
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- checkserver.NewService(slow, gateway.DefaultHeaders(), slog.New(slog.DiscardHandler)).Serve(ctx, l)
+	}()
+	conn, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // a test
+	state, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{}, grpc.WaitForReady(true))
+	if err != nil || state.GetStatus() != healthv1.HealthCheckResponse_SERVING {
+		t.Fatalf("health = %v, %v", state, err)
+	}
+	answered := make(chan error, 1)
+	go func() {
+		_, err := authv3.NewAuthorizationClient(conn).Check(context.Background(), rawRequest())
+		answered <- err
+	}()
+	<-began
+	stop()
+	close(goOn)
+	if err := <-answered; err != nil {
+		t.Errorf("what was begun was cut off: %v", err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("Serve = %v", err)
+	}
+}
+
+type deciderFunc func() extauthz.Decision
+
+func (f deciderFunc) Decide(context.Context, extauthz.Request) extauthz.Decision { return f() }
