@@ -9,15 +9,19 @@ import (
 
 	"sallyport/exchange/sandbox"
 	"sallyport/gateway"
+	"sallyport/internal/keystore"
 )
 
 // Identity is who holds a token, as the cluster says.
 type Identity struct {
-	Tenant         string // the service account's namespace
+	Tenant         string // the service account's namespace, or what a label on it says
 	Agent          string
 	Session        string // the pod's name
+	PodNamespace   string // the Kubernetes namespace
 	PodUID         string
 	ServiceAccount string
+	Regime         keystore.Regime
+	EndsAt         time.Time // no key may live longer; zero: any may
 }
 
 // Namespace is the one memory namespace that the identity reaches.
@@ -29,7 +33,7 @@ type Authenticator interface {
 }
 
 // Reviewer verifies a token. It returns a *RejectedError for one that is not valid, and any other error if it could not
-// find out.
+// find out; a *gateway.Error among those goes to the caller as it is.
 type Reviewer interface {
 	Review(ctx context.Context, token string) (sandbox.Subject, error)
 }
@@ -49,11 +53,13 @@ func (e *RejectedError) Error() string {
 	return e.Message
 }
 
-// PodAuthenticator verifies a token and follows its pod's owners.
+// PodAuthenticator verifies a token and follows its pod's owners. A *gateway.Error of the reviewer or the cluster goes to
+// the caller as it is.
 type PodAuthenticator struct {
 	Reviewer Reviewer
 	Cluster  sandbox.Cluster
 	Options  sandbox.Options
+	Timeout  time.Duration // of the whole; 0: as long as the caller waits
 }
 
 // clusterRetryAfter is what a client is told when the cluster cannot be asked.
@@ -61,11 +67,21 @@ const clusterRetryAfter = 2 * time.Second
 
 // Authenticate implements Authenticator.
 func (p *PodAuthenticator) Authenticate(ctx context.Context, token string) (Identity, error) {
+	if p.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.Timeout)
+		defer cancel()
+	}
 	subject, err := p.Reviewer.Review(ctx, token)
-	var rejected *RejectedError
+	var (
+		rejected *RejectedError
+		worded   *gateway.Error
+	)
 	switch {
 	case errors.As(err, &rejected):
 		return Identity{}, unauthenticated(rejected.Reason, rejected.Message, rejected.Cause)
+	case errors.As(err, &worded):
+		return Identity{}, worded
 	case err != nil:
 		return Identity{}, unavailable("token_review_failed", "the token cannot be verified just now: try again", clusterRetryAfter, err)
 	}
@@ -75,12 +91,15 @@ func (p *PodAuthenticator) Authenticate(ctx context.Context, token string) (Iden
 	case errors.As(err, &refused):
 		cause := fmt.Errorf("pod %s/%s uid %s", subject.Namespace, subject.PodName, subject.PodUID)
 		return Identity{}, unauthenticated(string(refused.Refusal), refused.Error(), cause)
+	case errors.As(err, &worded):
+		return Identity{}, worded
 	case err != nil:
 		return Identity{}, unavailable("cluster_unavailable", "the cluster cannot be asked about the pod just now: try again", clusterRetryAfter, err)
 	}
 	id := Identity{
-		Tenant: subject.Namespace, Agent: agent.Name, Session: subject.PodName,
-		PodUID: subject.PodUID, ServiceAccount: subject.ServiceAccount,
+		Tenant: agent.Tenant, Agent: agent.Name, Session: subject.PodName,
+		PodNamespace: subject.Namespace, PodUID: subject.PodUID, ServiceAccount: subject.ServiceAccount,
+		Regime: keystore.Regime(agent.Regime), EndsAt: agent.EndsAt,
 	}
 	return id, checkIdentity(id)
 }

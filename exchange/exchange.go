@@ -34,7 +34,7 @@ type Verifier interface {
 	Verify(ctx context.Context, presented string) (key.Claims, error)
 }
 
-// Options configures New. All of it is needed.
+// Options configures New. All of it is needed but Minted.
 type Options struct {
 	Authenticator Authenticator
 	Store         Store
@@ -43,6 +43,9 @@ type Options struct {
 	KeyTTL        time.Duration
 	Now           func() time.Time
 	Log           *slog.Logger
+	// Minted hears of every key of a pod once it is stored: a pod that was deleted just before would be missed otherwise by
+	// whoever watches pods to revoke their keys. It must not wait. May be nil.
+	Minted func(r keystore.Record)
 }
 
 // Exchange mints, renews, lists and revokes keys. Its errors are *gateway.Error.
@@ -111,11 +114,18 @@ func (x *Exchange) mintFor(ctx context.Context, id Identity, event string) (Mint
 	r := keystore.Record{
 		ID: key.NewID(), Kind: keystore.Signed,
 		Namespace: id.Namespace(), Tenant: id.Tenant, Agent: id.Agent, Session: id.Session,
-		PodUID: id.PodUID, ServiceAccount: id.ServiceAccount, Note: "exchanged for the token of pod " + id.Tenant + "/" + id.Session,
+		PodNamespace: id.PodNamespace, PodUID: id.PodUID, ServiceAccount: id.ServiceAccount, Regime: id.Regime,
+		Note:      "exchanged for the token of pod " + id.PodNamespace + "/" + id.Session,
 		CreatedAt: now, ExpiresAt: now.Add(x.KeyTTL),
+	}
+	if end := id.EndsAt.UTC().Truncate(time.Second); !id.EndsAt.IsZero() && end.Before(r.ExpiresAt) {
+		r.ExpiresAt = end
 	}
 	if err := x.Store.AddKey(ctx, r); err != nil {
 		return Minted{}, storeUnavailable(err)
+	}
+	if x.Minted != nil {
+		x.Minted(r)
 	}
 	signed, err := x.Signer.Sign(key.Claims{
 		ID: r.ID, Namespace: r.Namespace, Tenant: r.Tenant, Agent: r.Agent, Session: r.Session,

@@ -46,6 +46,11 @@ func (c *Cluster) Pod(ctx context.Context, namespace, name string) (sandbox.Pod,
 	return get[sandbox.Pod](ctx, c.db.Read, kindPod, namespace, name)
 }
 
+// ServiceAccount implements sandbox.Cluster. Every account exists, and none has a label.
+func (c *Cluster) ServiceAccount(_ context.Context, namespace, name string) (sandbox.ServiceAccount, error) {
+	return sandbox.ServiceAccount{Meta: sandbox.Meta{Namespace: namespace, Name: name}}, nil
+}
+
 // Sandbox implements sandbox.Cluster.
 func (c *Cluster) Sandbox(ctx context.Context, namespace, name string) (sandbox.Sandbox, error) {
 	return get[sandbox.Sandbox](ctx, c.db.Read, kindSandbox, namespace, name)

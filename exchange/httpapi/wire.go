@@ -98,6 +98,8 @@ type record struct {
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	TTL       string     `json:"ttl,omitempty"`
 	Renewable bool       `json:"renewable,omitempty"`
+
+	Sandbox *keystore.Regime `json:"sandbox,omitempty"`
 }
 
 type minted struct {
@@ -114,6 +116,9 @@ func recordJSON(r keystore.Record) record {
 		out.ExpiresAt = &r.ExpiresAt
 		out.TTL = r.ExpiresAt.Sub(r.CreatedAt).String()
 		out.Renewable = r.Kind == keystore.Signed
+	}
+	if r.Regime.Known() {
+		out.Sandbox = &r.Regime
 	}
 	return out
 }

@@ -21,6 +21,9 @@ const (
 	NotTheClaimsSandbox Refusal = "not_the_claims_sandbox"
 	NoClaim             Refusal = "no_claim"
 	NameOfAClaim        Refusal = "name_of_a_claim"
+	AccountReplaced     Refusal = "service_account_replaced"
+	AccountGone         Refusal = "service_account_gone"
+	NoTenant            Refusal = "no_tenant"
 )
 
 // sentences tell the pod's owner what is the matter and, where something can be done, what.
@@ -40,7 +43,10 @@ var sentences = map[Refusal]string{
 	ClaimTerminating:    "the SandboxClaim that holds the pod is being deleted",
 	NotTheClaimsSandbox: "the pod's Sandbox names a SandboxClaim that names another Sandbox as its own",
 	NoClaim:             "no SandboxClaim holds the pod, and this exchange serves claimed sandboxes only",
-	NameOfAClaim:        "the pod has the name of a SandboxClaim that does not hold it: give the pod another name",
+	NameOfAClaim:        "the pod's agent would have the name of a SandboxClaim that does not hold it: give the pod another name",
+	AccountReplaced:     "the token's service account was deleted, and another one has its name now: start the pod anew",
+	AccountGone:         "the token's service account does not exist any more",
+	NoTenant:            "the pod's service account has no tenant: a cluster admin says which by a label on it",
 }
 
 // RefusedError says that a pod may reach nobody's memory.
