@@ -71,9 +71,15 @@ func checkText(a RememberArgs) error {
 		name  string
 		given bool
 	}{
-		{"subject", a.Subject != nil}, {"predicate", a.Predicate != nil}, {"value", a.Value != nil},
-		{"kind", deref(a.Kind) != ""}, {"source", deref(a.Source) != ""}, {"confidence", a.Confidence != nil},
-		{"replaces", a.Replaces != nil}, {"cardinality", deref(a.Cardinality) != ""}, {"description", deref(a.Description) != ""},
+		{"subject", a.Subject != nil},
+		{"predicate", a.Predicate != nil},
+		{"value", a.Value != nil},
+		{"kind", deref(a.Kind) != ""},
+		{"source", deref(a.Source) != ""},
+		{"confidence", a.Confidence != nil},
+		{"replaces", a.Replaces != nil},
+		{"cardinality", deref(a.Cardinality) != ""},
+		{"description", deref(a.Description) != ""},
 		{"messages", a.Messages != nil},
 	} {
 		if member.given {

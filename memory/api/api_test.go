@@ -80,7 +80,7 @@ func (a answer) code() string {
 	return fmt.Sprint(e.Error.Code)
 }
 
-func (r *rig) send(method, path, key string, body string, headers ...string) answer {
+func (r *rig) send(method, path, key, body string, headers ...string) answer {
 	r.Helper()
 	req, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
 	if err != nil {

@@ -73,7 +73,7 @@ func into[T any](a arguments, strict bool) (T, error) {
 func said(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		name := wrong.Field
+		name := strings.TrimPrefix(wrong.Field, "AgentArgs.") // the embedded struct is nobody's business
 		if name == "" {
 			name = "the arguments"
 		}

@@ -46,7 +46,7 @@ func (s *State) Find(predicate string, v Value) (Belief, bool) {
 
 // All returns every belief, predicates in alphabetical order.
 func (s *State) All() []Belief {
-	var out []Belief
+	var out []Belief //nolint:prealloc // how many there are is known only at the end
 	for _, p := range slices.Sorted(maps.Keys(s.held)) {
 		out = append(out, s.Held(p)...)
 	}

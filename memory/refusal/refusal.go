@@ -1,6 +1,6 @@
 // Package refusal is how the memory says no: one sentence for the caller and the kind of mistake it answers.
 //
-// It knows no HTTP: package api turns a kind into a status and a code. An error that is not a Refusal is a fault of the
+// It knows no HTTP: package api turns a kind into a status and a code. An error that is not an Error of this package is a fault of the
 // server, and its words never reach a caller.
 package refusal
 
@@ -19,33 +19,33 @@ const (
 	Mismatch              // the arguments name data that the caller's key does not reach
 )
 
-// Refusal is an error that may be shown to the caller.
-type Refusal struct {
+// Error is a refusal, which may be shown to the caller.
+type Error struct {
 	Kind Kind
 	Text string
 }
 
 // Error returns the sentence for the caller.
-func (r *Refusal) Error() string { return r.Text }
+func (r *Error) Error() string { return r.Text }
 
 // New refuses an operation.
 func New(format string, args ...any) error {
-	return &Refusal{Kind: Operation, Text: fmt.Sprintf(format, args...)}
+	return &Error{Kind: Operation, Text: fmt.Sprintf(format, args...)}
 }
 
 // Shape refuses arguments that do not have the declared shape.
 func Shape(format string, args ...any) error {
-	return &Refusal{Kind: Argument, Text: fmt.Sprintf(format, args...)}
+	return &Error{Kind: Argument, Text: fmt.Sprintf(format, args...)}
 }
 
 // Reach refuses arguments that name what the caller's key does not reach. Clients look for the code at the start.
 func Reach(format string, args ...any) error {
-	return &Refusal{Kind: Mismatch, Text: "namespace_mismatch: " + fmt.Sprintf(format, args...)}
+	return &Error{Kind: Mismatch, Text: "namespace_mismatch: " + fmt.Sprintf(format, args...)}
 }
 
 // As returns the refusal in err's chain, or nil if err is a fault.
-func As(err error) *Refusal {
-	var r *Refusal
+func As(err error) *Error {
+	var r *Error
 	if errors.As(err, &r) {
 		return r
 	}
