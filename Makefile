@@ -51,8 +51,8 @@ test: build tools lint ## lint, then all tests with the race detector, on the re
 	@echo "==> tests"
 	@go test -race -count=1 -timeout 15m ./...
 
-sidecar: build ## render envoy/sidecar.yaml anew
-	@bin/sallyport envoy render envoy/sidecar.gateway.yaml > envoy/sidecar.yaml
+sidecar: ## render envoy/sidecar.yaml anew
+	@go test ./envoy -run TestSidecar -update
 
 clean: ## remove what was built; .sallyport/, where `make run` keeps its memory, stays
 	@rm -rf bin $(TOOLS)

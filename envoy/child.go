@@ -22,7 +22,7 @@ type child struct {
 // start runs Envoy with the configuration (JSON) on file descriptor 3. The goroutine that it leaves ends with Envoy.
 func (s *Supervisor) start(configuration []byte) (*child, error) {
 	log := newLogForwarder(s.log)
-	cmd := exec.Command(s.binary, s.arguments()...) //nolint:gosec // the operator names the binary
+	cmd := exec.Command(s.binary, s.arguments()...) //nolint:gosec,noctx // the operator names the binary; it is drained, not killed, when a context ends
 	cmd.Stdout = s.accessLog
 	cmd.Stderr = log
 	cmd.Env = environment()

@@ -169,7 +169,7 @@ func (s *Supervisor) runOnce(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("print Envoy's configuration: %w", err)
 	}
-	c, err := s.start(configuration)
+	c, err := s.start(configuration) //nolint:contextcheck // Envoy outlives ctx: it is drained when ctx ends
 	if err != nil {
 		return err
 	}
@@ -192,10 +192,7 @@ func (s *Supervisor) waitReady(ctx context.Context, c *child) error {
 	const pause = 20 * time.Millisecond
 	ctx, cancel := context.WithTimeoutCause(ctx, s.readyTimeout, fmt.Errorf("envoy was not ready within %s", s.readyTimeout))
 	defer cancel()
-	for {
-		if s.admin.ready(ctx) == nil {
-			break
-		}
+	for s.admin.ready(ctx) != nil {
 		select {
 		case <-c.exited:
 			return s.startFailure(c)

@@ -30,7 +30,7 @@ func TestEnvoyDiesWithItsParent(t *testing.T) {
 		return
 	}
 	dir := envoytest.SocketDir(t)
-	parent := exec.Command(os.Args[0], "-test.run=^TestEnvoyDiesWithItsParent$") //nolint:gosec // ourselves
+	parent := exec.Command(os.Args[0], "-test.run=^TestEnvoyDiesWithItsParent$")
 	parent.Env = append(os.Environ(), "ENVOY_TEST_PARENT="+dir)
 	parent.WaitDelay = 5 * time.Second
 	var output bytes.Buffer

@@ -163,7 +163,7 @@ func TestWorkersShareTheConnections(t *testing.T) {
 			client := &http.Client{Transport: &http.Transport{}}
 			defer client.CloseIdleConnections()
 			for range requests {
-				response, err := client.Get(e.URL + "/x") //nolint:noctx // a test's own address
+				response, err := client.Get(e.URL + "/x")
 				if err != nil {
 					t.Error(err)
 					return

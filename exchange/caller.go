@@ -28,7 +28,7 @@ func (x *Exchange) caller(ctx context.Context, authorization []string) (keystore
 		return keystore.Record{}, err
 	}
 	if r.Kind != keystore.Signed {
-		return keystore.Record{}, badKey("unknown_key", nil)
+		return keystore.Record{}, badKey("unknown_key")
 	}
 	return r, x.usable(r)
 }
@@ -36,14 +36,14 @@ func (x *Exchange) caller(ctx context.Context, authorization []string) (keystore
 func (x *Exchange) opaqueCaller(ctx context.Context, presented string) (keystore.Record, error) {
 	id, ok := key.ParseSecret(presented)
 	if !ok {
-		return keystore.Record{}, badKey(string(key.ReasonMalformed), nil)
+		return keystore.Record{}, badKey(string(key.ReasonMalformed))
 	}
 	r, err := x.record(ctx, id)
 	if err != nil {
 		return keystore.Record{}, err
 	}
 	if r.Kind == keystore.Signed || !key.MatchesHash(presented, r.SecretHash) {
-		return keystore.Record{}, badKey("unknown_key", nil)
+		return keystore.Record{}, badKey("unknown_key")
 	}
 	return r, x.usable(r)
 }
@@ -52,7 +52,7 @@ func (x *Exchange) record(ctx context.Context, id string) (keystore.Record, erro
 	r, err := x.Store.Key(ctx, id)
 	switch {
 	case errors.Is(err, keystore.ErrNotFound):
-		return keystore.Record{}, badKey("unknown_key", nil)
+		return keystore.Record{}, badKey("unknown_key")
 	case err != nil:
 		return keystore.Record{}, storeUnavailable(err)
 	}
@@ -62,11 +62,11 @@ func (x *Exchange) record(ctx context.Context, id string) (keystore.Record, erro
 func (x *Exchange) usable(r keystore.Record) error {
 	switch now := x.Now(); {
 	case r.Revoked():
-		return badKey("revoked", nil)
+		return badKey("revoked")
 	case r.Kind == keystore.Signed:
 		return nil // the verifier has looked at exp, with its leeway
 	case !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt):
-		return badKey(string(key.ReasonExpired), nil)
+		return badKey(string(key.ReasonExpired))
 	}
 	return nil
 }
@@ -94,9 +94,9 @@ func notAKey(err error) error {
 	if bad.Reason == key.ReasonNoKey {
 		return unauthenticated(string(bad.Reason), "no key was sent: send \"Authorization: Bearer <key>\"", nil)
 	}
-	return badKey(string(bad.Reason), nil)
+	return badKey(string(bad.Reason))
 }
 
-func badKey(reason string, cause error) error {
-	return unauthenticated(reason, "the key is not valid, has expired or was revoked", cause)
+func badKey(reason string) error {
+	return unauthenticated(reason, "the key is not valid, has expired or was revoked", nil)
 }

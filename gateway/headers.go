@@ -60,6 +60,9 @@ func checkPrefix(prefix string) error {
 			return fmt.Errorf("use only lower-case letters, digits and hyphens, not %q", r)
 		}
 	}
+	if strings.HasPrefix(prefix, ClaimedPrefix) {
+		return fmt.Errorf("%q carries what clients claim", ClaimedPrefix)
+	}
 	for _, standard := range reservedPrefixes {
 		if strings.HasPrefix(standard, prefix) {
 			return fmt.Errorf("it would also take %q, which others use", standard)

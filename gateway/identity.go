@@ -53,7 +53,7 @@ func CheckNamespace(namespace string) error {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
 		case i > 0 && (c == '_' || c == '-' || c == '.' || c == ':'):
 		default:
-			return fmt.Errorf("namespace %q: byte %d is %q; begin with a letter or digit, then use letters, digits and _ - . :", namespace, i+1, c)
+			return fmt.Errorf("namespace %q: byte %d is %q; begin with a letter or digit, then use those and the signs _ - . : only", namespace, i+1, c)
 		}
 	}
 	return nil

@@ -32,7 +32,7 @@ func (s PodSpec) validate() error {
 	} {
 		optional := f.what == "claim" || f.what == "warm pool"
 		if (f.name != "" || !optional) && !nameForm.MatchString(f.name) {
-			return fmt.Errorf("%s name %q is not a Kubernetes name: use lower-case letters, digits, - and .", f.what, f.name)
+			return fmt.Errorf("%s name %q is not a Kubernetes name, which has lower-case letters, digits, hyphens and dots", f.what, f.name)
 		}
 	}
 	return nil

@@ -54,7 +54,7 @@ func sets(set []gateway.HeaderValue, name string) bool {
 func denied(e *gateway.Error) *authv3.DeniedHttpResponse {
 	headers := append(e.Headers(), gateway.HeaderValue{Name: "content-type", Value: "application/json"})
 	return &authv3.DeniedHttpResponse{
-		Status:  &typev3.HttpStatus{Code: typev3.StatusCode(e.Status)}, //nolint:gosec // HTTP statuses fit
+		Status:  &typev3.HttpStatus{Code: typev3.StatusCode(e.Status)},
 		Headers: options(headers),
 		Body:    string(e.Body()),
 	}

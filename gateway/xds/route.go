@@ -102,8 +102,7 @@ func backendRoutes(g Gateway) []*routev3.Route {
 
 // byPrecedence sorts what is more exact to the front: Envoy takes the first route that matches.
 func byPrecedence(a, b Path) int {
-	switch {
-	case (a.Exact != "") != (b.Exact != ""):
+	if (a.Exact != "") != (b.Exact != "") {
 		if a.Exact != "" {
 			return -1
 		}

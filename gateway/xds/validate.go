@@ -69,9 +69,6 @@ func checkAdmin(e Endpoint) error {
 }
 
 func checkPrefix(prefix string) error {
-	if strings.HasPrefix(gateway.ClaimedPrefix, prefix) || strings.HasPrefix(prefix, gateway.ClaimedPrefix) {
-		return fmt.Errorf("%q overlaps with %q, which carries what clients claim: choose another", prefix, gateway.ClaimedPrefix)
-	}
 	_, err := gateway.NewHeaders(prefix)
 	return err
 }

@@ -41,6 +41,6 @@ func HTTP(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("requests were still in flight after %s: %w", drain, err), server.Close())
 	}
-	<-ended
+	_ = <-ended // http.ErrServerClosed
 	return err
 }
