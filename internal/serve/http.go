@@ -41,6 +41,8 @@ func HTTP(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("requests were still in flight after %s: %w", drain, err), server.Close())
 	}
-	_ = <-ended // http.ErrServerClosed
+	if ending := <-ended; !errors.Is(ending, http.ErrServerClosed) {
+		err = errors.Join(err, ending)
+	}
 	return err
 }
