@@ -253,6 +253,10 @@ func TestDeferredLease(t *testing.T) {
 	want(t, "held", got.LeaseHeld, false)
 	_, err := record(r, c, "worker", "x")
 	refused(t, err, "lease not acquired")
+	if out, err := r.Release(ctx, c, named("worker")); err != nil || !out.Released {
+		t.Fatalf("a resume without the lease ends too: %+v, %v", out, err)
+	}
+	r.mustResume(c, deferred)
 	_, err = r.Acquire(ctx, c, named("worker"))
 	refused(t, err, "lease is held")
 	turn(t, r, holder, "worker", "the last word")

@@ -128,7 +128,7 @@ func TestTies(t *testing.T) {
 	want(t, "the first", at(r.remember("user name A@3").Stored), 0)
 	want(t, "the second of one pair moves on by a nanosecond", at(r.remember("user name B@3").Stored), time.Nanosecond)
 	want(t, "the third by two", at(r.remember("user name C@3").Stored), 2*time.Nanosecond)
-	want(t, "the first is known at its instant", r.remember("user name A@3").AlreadyKnown, true)
+	want(t, "which is known when it is stated again", r.remember("user name C@3").AlreadyKnown, true)
 	want(t, "at the boundary", values(r.recall(memory.RecallArgs{Subject: "user", Predicate: "name", AsOf: on(3)})), "A")
 	want(t, "now", values(r.recall(memory.RecallArgs{Subject: "user", Predicate: "name"})), "C")
 	t.Run("values that do not touch each other are not moved", func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestRememberRefusals(t *testing.T) {
 		"confidence":   func(a *memory.RememberArgs) { a.Confidence = &half },
 		"observed_at":  func(a *memory.RememberArgs) { a.ObservedAt = "yesterday" },
 		"at most 16":   func(a *memory.RememberArgs) { a.Replaces = &refs },
-		"cardinality":  func(a *memory.RememberArgs) { a.Cardinality = &bad },
+		"cardinality":  func(a *memory.RememberArgs) { unheard := "unheard_of"; a.Predicate, a.Cardinality = &unheard, &bad },
 		"not go with":  func(a *memory.RememberArgs) { text := "x"; a.Text = &text },
 		"text is miss": func(a *memory.RememberArgs) { *a = memory.RememberArgs{Statements: &[]memory.Proposal{}} },
 	} {
@@ -284,7 +284,8 @@ func TestTextWithStatements(t *testing.T) {
 		good := one("prefers_editor", `"Emacs"`, "I use Emacs now")
 		for saying, bad := range map[string]memory.Proposal{
 			"word for word": one("name", `"x"`, "i USE emacs"), "evidence is missing": one("name", `"x"`, ""), "takes a string": one("name", `1`, "Go"),
-			"value is missing": one("name", ``, "Go"), "subject": {Predicate: "name", Value: json.RawMessage(`"x"`), Evidence: "Go"},
+			"value is missing": one("name", ``, "Go"),
+			"subject":          {Predicate: "name", Value: json.RawMessage(`"x"`), Evidence: "Go"},
 		} {
 			_, err := file(good, bad)
 			refused(t, err, saying)

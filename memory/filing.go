@@ -40,22 +40,13 @@ func (s *Service) filingOf(w Writer, subject string, predicates ...string) (*fil
 
 // remember files a statement.
 func (f *filing) remember(st belief.Statement) (belief.Remembered, error) {
-	state, err := f.stateAt(st, st.At)
-	if err != nil {
+	var err error
+	if st.At, err = f.free(st); err != nil {
 		return belief.Remembered{}, err
 	}
-	if known, ok := f.known(state, st); ok {
-		return known, nil
-	}
-	at, err := f.free(st)
+	state, err := f.stateAt(st)
 	if err != nil {
 		return belief.Remembered{}, err
-	}
-	if !at.Equal(st.At) {
-		st.At = at
-		if state, err = f.stateAt(st, at); err != nil {
-			return belief.Remembered{}, err
-		}
 	}
 	before := state.All()
 	out := state.Remember(st, f.s.words.Canonical, newEventID)
@@ -63,15 +54,6 @@ func (f *filing) remember(st belief.Statement) (belief.Remembered, error) {
 		return out, nil
 	}
 	return out, f.commit(state, before, out.Events)
-}
-
-// known answers a statement that is believed at its own instant and asks for nothing more.
-func (f *filing) known(state *belief.State, st belief.Statement) (belief.Remembered, bool) {
-	if len(st.Replaces) > 0 || len(state.Excluded(st.Predicate, st.Value)) > 0 {
-		return belief.Remembered{}, false
-	}
-	b, ok := state.Find(st.Predicate, st.Value)
-	return belief.Remembered{Stored: b, Known: true}, ok
 }
 
 // free finds the first instant, from the statement's own on, at which the order of the pair's events is not left to
@@ -109,10 +91,10 @@ func (f *filing) after(t time.Time) bool { return f.latest == nil || t.After(*f.
 // current says whether what is kept is what was believed at t: there is nothing later.
 func (f *filing) current(t time.Time) bool { return f.latest == nil || !t.Before(*f.latest) }
 
-// stateAt returns what is believed at an instant, as far as the statement can touch it.
-func (f *filing) stateAt(st belief.Statement, at time.Time) (*belief.State, error) {
-	if !f.current(at) {
-		events, err := f.w.Events(EventFilter{Subject: f.subject, Predicates: f.predicates, UpTo: &at})
+// stateAt returns what is believed at the statement's instant, as far as the statement can touch it.
+func (f *filing) stateAt(st belief.Statement) (*belief.State, error) {
+	if !f.current(st.At) {
+		events, err := f.w.Events(EventFilter{Subject: f.subject, Predicates: f.predicates, UpTo: &st.At})
 		if err != nil {
 			return nil, err
 		}

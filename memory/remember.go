@@ -111,13 +111,13 @@ func (s *Service) predicate(r Reader, spelled, cardinality, description string, 
 	if err != nil {
 		return belief.Predicate{}, err
 	}
-	card, err := oneOf("cardinality", cardinality, string(belief.Single), string(belief.Single), string(belief.Multi))
-	if err != nil {
-		return belief.Predicate{}, err
-	}
 	p, ok, err := s.lookup(r, name)
 	if err != nil || ok {
 		return p, err
+	}
+	card, err := oneOf("cardinality", cardinality, string(belief.Single), string(belief.Single), string(belief.Multi))
+	if err != nil {
+		return belief.Predicate{}, err
 	}
 	return belief.Predicate{Name: name, Cardinality: belief.Cardinality(card), Description: description, DefinedAt: now}, nil
 }

@@ -192,8 +192,8 @@ func (s *Service) Release(ctx context.Context, c Caller, args AgentArgs) (out Re
 		if err := a.mayRead(); err != nil {
 			return err
 		}
+		out.Released = a.standing != agent.Lost
 		if a.standing == agent.Holding {
-			out.Released = true
 			l := a.record.Lease
 			l.Epoch, l.Held, l.Expires = l.Epoch+1, false, a.now
 			if err := w.PutLease(args.AgentID, l); err != nil {

@@ -152,8 +152,7 @@ func (s *Service) proposal(r Reader, text string, p Proposal, exists bool, defin
 		return f, refusal.New("replaces has %d entries; at most %d are allowed", len(p.Replaces), maxReplaces)
 	}
 	if !exists {
-		f.st.Value, err = valueOf(p.Value, "", "")
-		return f, err
+		return f, nil
 	}
 	if f.p, err = s.predicate(r, p.Predicate, p.Cardinality, p.Description, now); err != nil {
 		return f, err
@@ -183,7 +182,7 @@ func (s *Service) fileText(w Writer, text string, at time.Time, filed []filable,
 		return out, err
 	}
 	for _, f := range filed {
-		f.st.EvidenceID = out.Episode.Stored.EventID
+		f.st.EvidenceID, f.st.Text = out.Episode.Stored.EventID, belief.Text(text)
 		r, err := s.file(w, f.st, f.p)
 		if err != nil {
 			return out, err

@@ -99,6 +99,9 @@ func (s *Service) RecordTurn(ctx context.Context, c Caller, args TurnArgs) (out 
 	if len(args.MessageID) > agent.MaxMessageID {
 		return out, refusal.New("message_id has %d bytes; at most %d are allowed", len(args.MessageID), agent.MaxMessageID)
 	}
+	if len(args.Brief) > agent.MaxBrief {
+		return out, refusal.New("brief has %d bytes; at most %d are allowed", len(args.Brief), agent.MaxBrief)
+	}
 	if err := checkContent(args.Content); err != nil {
 		return out, err
 	}
@@ -248,9 +251,6 @@ type Removed struct {
 
 // RemovePointer takes a pointer away; it is no error if there is none of that name.
 func (s *Service) RemovePointer(ctx context.Context, c Caller, args NameArgs) (Removed, error) {
-	if err := agent.CheckID("name", args.Name); err != nil {
-		return Removed{}, err
-	}
 	err := s.writes(ctx, c, args.AgentID, func(w writing) error { return w.agent.RemovePointer(args.Name) })
 	return Removed{args.Name}, err
 }

@@ -27,11 +27,13 @@ const (
 // Open says whether the action still has to be settled.
 func (a Action) Open() bool { return a.Status == Started || a.Status == Unknown }
 
-// End closes the action, or leaves it open when the status is Unknown. Empty texts leave what is there.
+// End closes the action, or leaves it open when the status is Unknown. Empty texts leave what is there; a result brings its
+// ref with it, if it has one.
 func (a Action) End(status Status, result, resultRef, errorText, resolution string, now time.Time) Action {
 	a.Status = status
-	keep(&a.Result, result)
-	keep(&a.ResultRef, resultRef)
+	if result != "" {
+		a.Result, a.ResultRef = result, resultRef
+	}
 	keep(&a.Error, errorText)
 	keep(&a.Resolution, resolution)
 	if !a.Open() {

@@ -10,6 +10,7 @@ import (
 const (
 	MaxID        = 128
 	MaxMessageID = 256
+	MaxBrief     = 4096
 	MaxTool      = 128
 	MaxHolder    = 200 // characters
 	MaxContent   = 1 << 20

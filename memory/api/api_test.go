@@ -192,7 +192,7 @@ func TestJSONRPC(t *testing.T) {
 		{"a batch", `[{"id":1,"method":"ping"}]`, 400, `"code":-32700`},
 		{"something behind the message", `{"id":1,"method":"ping"} x`, 400, `"code":-32700`},
 		{"an unknown method", `{"id":1,"method":"resources/list"}`, 200, `"code":-32601`},
-		{"a method that is no string", `{"id":1,"method":5}`, 200, `"code":-32601`},
+		{"a method that is no string", `{"id":1,"method":5}`, 400, `"code":-32700`},
 		{"tools/call without params", `{"id":1,"method":"tools/call"}`, 200, `"code":-32602`},
 		{"with params that are no object", `{"id":1,"method":"tools/call","params":[]}`, 200, `"code":-32602`},
 		{"an unknown tool", `{"id":1,"method":"tools/call","params":{"name":"zzz"}}`, 200, `unknown tool \"zzz\"`},

@@ -78,8 +78,9 @@ func parseRPC(body []byte) (rpcRequest, bool) {
 		return rpcRequest{}, false
 	}
 	req := rpcRequest{id: m["id"], params: m["params"]}
-	// A method that is no string is a method that does not exist.
-	_ = json.Unmarshal(m["method"], &req.method)
+	if method, given := m["method"]; given && json.Unmarshal(method, &req.method) != nil {
+		return rpcRequest{}, false
+	}
 	return req, true
 }
 

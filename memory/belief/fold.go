@@ -59,16 +59,14 @@ type Change struct {
 	Began *Belief
 }
 
-// Apply folds one more event, which must not be older than those before it.
+// Apply folds one more event, which must not be older than those before it. A value that is stated while it is believed
+// goes on being believed, and the later event stands for it.
 func (s *State) Apply(e Event) Change {
 	if e.Retraction {
 		return Change{Ended: s.retract(e)}
 	}
 	old, restated := s.Find(e.Predicate, e.Value)
 	excluded := s.Excluded(e.Predicate, e.Value)
-	if restated && len(excluded) == 0 && len(e.Replaces) == 0 {
-		return Change{}
-	}
 	began := beliefOf(e)
 	var ended []Belief
 	if restated {
@@ -82,10 +80,11 @@ func (s *State) Apply(e Event) Change {
 		s.drop(b)
 	}
 	if restated {
-		ended = append(ended, old) // the new event stands for the belief from now on
+		ended = append(ended, old)
 	}
 	began.Replaced = append(began.Replaced, e.Replaces...)
 	s.put(began)
+	s.restored(e.Predicate, e.Value)
 	return Change{Ended: ended, Began: &began}
 }
 
@@ -116,6 +115,20 @@ func (s *State) Excluded(predicate string, v Value) []Belief {
 		}
 	}
 	return out
+}
+
+// restored takes v, which is believed again, off the lists of what others ended by excluding it. Only what is historical
+// is still there to have such a list.
+func (s *State) restored(predicate string, v Value) {
+	key := v.Key()
+	for name, held := range s.held {
+		b, ok := held[key]
+		if !ok || !slices.Contains(s.rules(name).Excludes, predicate) {
+			continue
+		}
+		b.Replaced = slices.DeleteFunc(slices.Clone(b.Replaced), func(p Prior) bool { return p.Predicate == predicate && p.Value.Key() == key })
+		held[key] = b
+	}
 }
 
 func (s *State) retract(e Event) []Belief {

@@ -72,8 +72,8 @@ func TestFold(t *testing.T) {
 		{"a multi-valued predicate gathers values in order of time", []string{"2 did=B", "1 did=A"}, "did=A@1 did=B@2"},
 		{"returning to an earlier value is a new statement", []string{"1 name=A", "2 name=B", "3 name=A"}, "name=A@3<B"},
 		{"a statement dated before a later one is history only", []string{"3 name=A", "2 name=B"}, "name=A@3<B"},
-		{"an older date on a believed value moves it back", []string{"3 did=A", "1 did=A"}, "did=A@1"},
-		{"an older date on a single value moves it back too", []string{"3 name=A", "1 name=A"}, "name=A@1"},
+		{"of two events that state one value the later stands for it", []string{"3 did=A", "1 did=a"}, "did=A@3"},
+		{"and keeps what the earlier one replaced", []string{"3 name=A", "1 name=B", "2 name=A"}, "name=A@3<B"},
 		{"a retraction ends one value", []string{"1 did=A", "2 did=B", "3 did-A"}, "did=B@2"},
 		{"values are the same without regard to case", []string{"1 did=Abc", "3 did-aBC"}, ""},
 		{"a retraction without a value ends all", []string{"1 did=A", "2 did=B", "3 did-"}, ""},
@@ -87,6 +87,7 @@ func TestFold(t *testing.T) {
 		{"and another value stays", []string{"1 likes=tea", "2 dislikes=mud"}, "dislikes=mud@2 likes=tea@1"},
 		{"giving away ends owning", []string{"1 owns=hat", "2 gave_away=hat"}, "gave_away=hat@2<owns:hat"},
 		{"owning again does not end having given away", []string{"1 gave_away=hat", "2 owns=hat"}, "gave_away=hat@1 owns=hat@2"},
+		{"what is owned again is no longer told as given up", []string{"1 owns=hat", "2 gave_away=hat", "3 owns=hat"}, "gave_away=hat@2 owns=hat@3"},
 		{"giving away a second time ends owning as well", []string{"1 gave_away=hat", "2 owns=hat", "3 gave_away=hat"}, "gave_away=hat@3<owns:hat"},
 		{"an unknown predicate loses no value", []string{"1 zzz=A", "2 zzz=B"}, "zzz=A@1 zzz=B@2"},
 	} {
@@ -159,6 +160,11 @@ func TestRemember(t *testing.T) {
 		}
 		r = remember(t, 3, "dislikes", "tea", []belief.Ref{ref("likes", `"tea"`)}, "1 likes=tea")
 		if len(r.Events) != 1 || told(r.Superseded) != "likes=tea@1" {
+			t.Fatalf("got %+v", r)
+		}
+	})
+	t.Run("nor is an old value of a single-valued pair that nobody believes", func(t *testing.T) {
+		if r := remember(t, 3, "name", "B", []belief.Ref{ref("name", `"zzz"`)}, "1 name=A"); len(r.Unreplaced) != 0 {
 			t.Fatalf("got %+v", r)
 		}
 	})

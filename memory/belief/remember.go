@@ -23,6 +23,7 @@ type Statement struct {
 	Replaces   []Ref
 	Evidence   string
 	EvidenceID string
+	Text       Value // the text that the statement was drawn from, if any
 }
 
 // Remembered is what a statement came to.
@@ -89,9 +90,10 @@ func (s *State) withdrawals(st Statement, canonical func(string) (string, error)
 		b, held := s.Find(name, v)
 		switch {
 		case name == st.Predicate && v.Key() == st.Value.Key():
-		case !held, b.EventID == st.EvidenceID && st.EvidenceID != "": // a text does not withdraw itself
+		case name == st.Predicate && s.rules(name).Cardinality == Single: // is ended by the statement in any case
+		case !held, name == Note && v.Key() == st.Text.Key(): // a text does not withdraw itself
 			not = append(not, ref)
-		case s.endsAnyway(st, b):
+		case s.excludes(st, b):
 		default:
 			believed = append(believed, b)
 		}
@@ -99,10 +101,8 @@ func (s *State) withdrawals(st Statement, canonical func(string) (string, error)
 	return believed, not
 }
 
-func (s *State) endsAnyway(st Statement, b Belief) bool {
-	if b.Predicate == st.Predicate {
-		return s.rules(b.Predicate).Cardinality == Single
-	}
+// excludes says whether the statement ends a belief by what its predicate excludes.
+func (s *State) excludes(st Statement, b Belief) bool {
 	for _, x := range s.Excluded(st.Predicate, st.Value) {
 		if x.EventID == b.EventID {
 			return true
@@ -123,10 +123,12 @@ func Retraction(subject, predicate string, v Value, at time.Time, id string) Eve
 func (s *State) Changed(before []Belief) (dropped, put []Belief) {
 	had := make(map[string]bool, len(before))
 	for _, b := range before {
-		had[b.EventID] = true
-		if now, ok := s.Find(b.Predicate, b.Value); !ok || now.EventID != b.EventID {
-			dropped = append(dropped, b)
+		now, ok := s.Find(b.Predicate, b.Value)
+		if ok && now.EventID == b.EventID && len(now.Replaced) == len(b.Replaced) {
+			had[b.EventID] = true
+			continue
 		}
+		dropped = append(dropped, b)
 	}
 	for _, b := range s.All() {
 		if !had[b.EventID] {
