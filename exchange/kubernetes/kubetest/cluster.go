@@ -118,7 +118,8 @@ func (c *Cluster) try(ctx context.Context) error {
 		TLSClientConfig: rest.TLSClientConfig{
 			CAData: c.creds.CAPEM, CertData: c.creds.AdminCert, KeyData: c.creds.AdminKey,
 		},
-		QPS: -1, // tests are in a hurry
+		QPS:            -1, // tests are in a hurry
+		WarningHandler: rest.NoWarnings{},
 	}
 	if c.Admin, err = kubernetes.NewForConfig(c.config); err != nil {
 		return fmt.Errorf("make client: %w", err)

@@ -31,7 +31,7 @@ type Namespace struct {
 func (c *Cluster) Namespace(t testing.TB) *Namespace {
 	t.Helper()
 	n := &Namespace{Name: fmt.Sprintf("agents-%d", namespaces.Add(1)), c: c, t: t}
-	n.call("make namespace", func(ctx context.Context) error {
+	n.Call("make namespace", func(ctx context.Context) error {
 		_, err := c.Admin.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}, metav1.CreateOptions{})
 		return err
 	})
@@ -39,7 +39,8 @@ func (c *Cluster) Namespace(t testing.TB) *Namespace {
 	return n
 }
 
-func (n *Namespace) call(what string, f func(ctx context.Context) error) {
+// Call makes a call of the test's own, with a bound on its time.
+func (n *Namespace) Call(what string, f func(ctx context.Context) error) {
 	n.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
@@ -51,7 +52,7 @@ func (n *Namespace) call(what string, f func(ctx context.Context) error) {
 // ServiceAccount makes a service account with labels.
 func (n *Namespace) ServiceAccount(name string, labels map[string]string) {
 	n.t.Helper()
-	n.call("make service account", func(ctx context.Context) error {
+	n.Call("make service account", func(ctx context.Context) error {
 		_, err := n.c.Admin.CoreV1().ServiceAccounts(n.Name).Create(ctx,
 			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, metav1.CreateOptions{})
 		return err
@@ -122,7 +123,7 @@ func (n *Namespace) MakeIn(version, kind, name string, molds ...Mold) Object {
 	for _, mold := range molds {
 		mold(u)
 	}
-	n.call("make "+kind+" "+name, func(ctx context.Context) (err error) {
+	n.Call("make "+kind+" "+name, func(ctx context.Context) (err error) {
 		u, err = n.c.Dynamic.Resource(gvr).Namespace(n.Name).Create(ctx, u, metav1.CreateOptions{})
 		return err
 	})
@@ -133,7 +134,7 @@ func (n *Namespace) MakeIn(version, kind, name string, molds ...Mold) Object {
 func (n *Namespace) Change(o Object, change func(*unstructured.Unstructured)) {
 	n.t.Helper()
 	objects := n.c.Dynamic.Resource(resourceOf(o.Kind, o.Version)).Namespace(n.Name)
-	n.call("change "+o.Kind+" "+o.Name, func(ctx context.Context) error {
+	n.Call("change "+o.Kind+" "+o.Name, func(ctx context.Context) error {
 		for {
 			u, err := objects.Get(ctx, o.Name, metav1.GetOptions{})
 			if err != nil {
@@ -163,7 +164,7 @@ func (n *Namespace) SetSandbox(claim Object, sandbox string) {
 // Delete deletes a custom resource.
 func (n *Namespace) Delete(o Object) {
 	n.t.Helper()
-	n.call("delete "+o.Kind+" "+o.Name, func(ctx context.Context) error {
+	n.Call("delete "+o.Kind+" "+o.Name, func(ctx context.Context) error {
 		return n.c.Dynamic.Resource(resourceOf(o.Kind, o.Version)).Namespace(n.Name).Delete(ctx, o.Name, metav1.DeleteOptions{})
 	})
 }
@@ -183,7 +184,7 @@ func (n *Namespace) MakePod(pod *corev1.Pod) *corev1.Pod {
 	no := false
 	pod.Spec.AutomountServiceAccountToken = &no // as agent-sandbox has it
 	pod.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent:1"}}
-	n.call("make pod "+pod.Name, func(ctx context.Context) (err error) {
+	n.Call("make pod "+pod.Name, func(ctx context.Context) (err error) {
 		pod, err = n.c.Admin.CoreV1().Pods(n.Name).Create(ctx, pod, metav1.CreateOptions{})
 		return err
 	})
@@ -194,7 +195,7 @@ func (n *Namespace) MakePod(pod *corev1.Pod) *corev1.Pod {
 func (n *Namespace) ChangePod(name string, change func(*corev1.Pod)) {
 	n.t.Helper()
 	pods := n.c.Admin.CoreV1().Pods(n.Name)
-	n.call("change pod "+name, func(ctx context.Context) error {
+	n.Call("change pod "+name, func(ctx context.Context) error {
 		for {
 			pod, err := pods.Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
@@ -212,7 +213,7 @@ func (n *Namespace) ChangePod(name string, change func(*corev1.Pod)) {
 func (n *Namespace) DeletePod(name string, grace time.Duration) {
 	n.t.Helper()
 	seconds := int64(grace / time.Second)
-	n.call("delete pod "+name, func(ctx context.Context) error {
+	n.Call("delete pod "+name, func(ctx context.Context) error {
 		return n.c.Admin.CoreV1().Pods(n.Name).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &seconds})
 	})
 }
@@ -230,7 +231,7 @@ func (n *Namespace) TokenFor(serviceAccount string, bound *authenticationv1.Boun
 	n.t.Helper()
 	life := int64(time.Hour / time.Second)
 	var token string
-	n.call("request token", func(ctx context.Context) error {
+	n.Call("request token", func(ctx context.Context) error {
 		r, err := n.c.Admin.CoreV1().ServiceAccounts(n.Name).CreateToken(ctx, serviceAccount, &authenticationv1.TokenRequest{
 			Spec: authenticationv1.TokenRequestSpec{Audiences: audiences, ExpirationSeconds: &life, BoundObjectRef: bound},
 		}, metav1.CreateOptions{})

@@ -110,7 +110,7 @@ func (n *Namespace) Allow(leaveOut ...Without) {
 	for _, out := range leaveOut {
 		m.role.Rules = without(m.role.Rules, out)
 	}
-	n.call("apply RBAC manifests", func(ctx context.Context) error {
+	n.Call("apply RBAC manifests", func(ctx context.Context) error {
 		_, err1 := n.c.Admin.RbacV1().Roles(n.Name).Create(ctx, &m.role, metav1.CreateOptions{})
 		_, err2 := n.c.Admin.RbacV1().RoleBindings(n.Name).Create(ctx, &m.roleBinding, metav1.CreateOptions{})
 		return errors.Join(err1, err2)

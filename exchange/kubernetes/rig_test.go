@@ -1,0 +1,206 @@
+package kubernetes_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"sallyport/exchange"
+	"sallyport/exchange/httpapi"
+	"sallyport/exchange/kubernetes"
+	"sallyport/exchange/kubernetes/kubetest"
+	"sallyport/exchange/sandbox"
+	"sallyport/internal/key"
+	"sallyport/internal/keystore"
+)
+
+func TestMain(m *testing.M) { kubetest.Main(m) }
+
+const audience = "recall"
+
+// rig is an exchange on the real API, with all of its parts, and one namespace of the cluster.
+type rig struct {
+	*kubetest.Namespace
+	t         *testing.T
+	cluster   *kubetest.Cluster
+	userAgent string
+	store     keystore.Store
+	url       string
+	log       *log
+}
+
+// setup is what a test changes about a rig.
+type setup struct {
+	options sandbox.Options
+	client  kubernetes.Options
+	config  *rest.Config                             // nil: the exchange's own
+	leave   []kubetest.Without                       // of the exchange's permissions
+	silent  bool                                     // no permissions in the namespace
+	owners  func(kubernetes.Cluster) sandbox.Cluster // nil: as it is
+	minted  func(keystore.Record)                    // may be nil
+}
+
+func defaults() setup {
+	return setup{
+		options: sandbox.Options{Now: time.Now},
+		client:  kubernetes.Options{QPS: kubernetes.DefaultQPS, Burst: kubernetes.DefaultBurst, CallTimeout: kubernetes.DefaultCallTimeout},
+	}
+}
+
+func newRig(t *testing.T, s setup) *rig {
+	t.Helper()
+	cluster := kubetest.Shared(t)
+	r := &rig{Namespace: cluster.Namespace(t), t: t, cluster: cluster, userAgent: "exchange of " + t.Name(), log: &log{}}
+	if !s.silent {
+		r.Allow(s.leave...)
+	}
+	if s.config == nil {
+		s.config = cluster.ExchangeConfig(t, r.userAgent)
+	}
+	client, err := kubernetes.NewClient(s.config, s.client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.serve(client, s)
+	return r
+}
+
+// serve puts the exchange together as the binary does.
+func (r *rig) serve(client *kubernetes.Client, s setup) {
+	r.t.Helper()
+	const issuer, keyAudience = "sallyport", "memory"
+	ctx := context.Background()
+	store, err := keystore.Open(ctx, "sqlite:"+filepath.Join(r.t.TempDir(), "keys.db"), time.Now)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = store.Close() })
+	signer, err := key.NewSigner(ctx, store, key.SignerOptions{
+		Issuer: issuer, Audience: keyAudience, MaxTTL: exchange.DefaultKeyTTL, Lifetime: time.Hour, Now: time.Now,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var owners sandbox.Cluster = kubernetes.Cluster{Client: client}
+	if s.owners != nil {
+		owners = s.owners(kubernetes.Cluster{Client: client})
+	}
+	logger := slog.New(slog.NewJSONHandler(r.log, nil))
+	x := exchange.New(exchange.Options{
+		Authenticator: &exchange.PodAuthenticator{
+			Reviewer: kubernetes.NewReviewer(client, audience, time.Now), Cluster: owners, Options: s.options, Timeout: kubernetes.DefaultTimeout,
+		},
+		Store: store, Signer: signer, Verifier: key.NewVerifier(key.NewKeySet(store, time.Now), issuer, keyAudience, time.Now),
+		KeyTTL: exchange.DefaultKeyTTL, Now: time.Now, Log: logger, Minted: s.minted,
+	})
+	server := httptest.NewServer(httpapi.New(x, store.Ping, logger))
+	r.t.Cleanup(server.Close)
+	r.store, r.url = store, server.URL
+}
+
+// answer is what a client of the exchange sees.
+type answer struct {
+	status int
+	header http.Header
+	text   string
+	body   struct {
+		ID        string    `json:"id"`
+		Key       string    `json:"key"`
+		Namespace string    `json:"namespace"`
+		Agent     string    `json:"agent"`
+		Session   string    `json:"session"`
+		ExpiresAt time.Time `json:"expires_at"`
+		Sandbox   *keystore.Regime
+		Error     struct{ Code, Message string }
+	}
+}
+
+func (r *rig) send(method, path, body string, header ...string) answer {
+	r.t.Helper()
+	request, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	a := answer{status: response.StatusCode, header: response.Header, text: string(text)}
+	if err := json.Unmarshal(text, &a.body); err != nil {
+		r.t.Fatalf("answer %q: %v", text, err)
+	}
+	return a
+}
+
+func tokenBody(token string) string { return `{"token":"` + token + `"}` }
+
+// exchange exchanges a token.
+func (r *rig) exchange(token string) answer {
+	r.t.Helper()
+	return r.send(http.MethodPost, "/v1/auth/kubernetes", tokenBody(token))
+}
+
+// gets expects a key for an agent of this namespace.
+func (r *rig) gets(a answer, agent string) answer {
+	r.t.Helper()
+	if want := r.Name + ":" + agent; a.status != http.StatusCreated || a.body.Namespace != want || a.body.Agent != agent {
+		r.t.Fatalf("got %d %s, want 201 for %s", a.status, a.text, want)
+	}
+	return a
+}
+
+// refused expects a refusal with a code, and words in its sentence.
+func (r *rig) refused(a answer, status int, code string, words ...string) answer {
+	r.t.Helper()
+	if a.status != status || a.body.Error.Code != code {
+		r.t.Fatalf("got %d %s, want %d %s", a.status, a.text, status, code)
+	}
+	for _, w := range words {
+		if !strings.Contains(a.body.Error.Message, w) {
+			r.t.Errorf("the message %q does not say %q", a.body.Error.Message, w)
+		}
+	}
+	for _, theirs := range []string{"invalid bearer token", "etcd", "https://"} {
+		if strings.Contains(a.text, theirs) {
+			r.t.Errorf("the answer %q quotes the API server: %q", a.text, theirs)
+		}
+	}
+	return a
+}
+
+// log is what the exchange logged, for tests that look into it.
+type log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
