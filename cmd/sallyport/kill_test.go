@@ -230,6 +230,9 @@ func TestEachServiceIsKilledDuringALoopOfCalls(t *testing.T) {
 			for range 3 {
 				l.progress(t, 10)
 				d.services[name].end(t, syscall.SIGKILL)
+				if _, stderr, status := run(t, "health", name, "unix:"+filepath.Join(d.dir, name+".sock")); status == 0 || !strings.Contains(stderr, "not healthy") {
+					t.Errorf("health of a killed service: %d %s", status, stderr)
+				}
 				if name != "exchange" {
 					continueUntilFailure(t, l)
 				}
@@ -237,6 +240,9 @@ func TestEachServiceIsKilledDuringALoopOfCalls(t *testing.T) {
 			}
 			l.progress(t, 10)
 			mint(t, d.url, token) // the outer door works too
+			if out := mustRun(t, "health", name, "unix:"+filepath.Join(d.dir, name+".sock")); out != "ok" {
+				t.Errorf("health says %q", out)
+			}
 			l.finish(t)
 			if err := os.Remove(filepath.Join(d.dir, "admin.key")); err != nil {
 				t.Errorf("the exchange made no admin key: %v", err)

@@ -30,6 +30,7 @@ type app struct {
 	Memory   memoryCommand   `cmd:"" help:"Serve the memory backend."`
 	Keys     keysCommand     `cmd:"" help:"List, revoke and mint keys."`
 	Envoy    envoyCommand    `cmd:"" help:"Show Envoy's configuration."`
+	Health   healthCommand   `cmd:"" help:"Ask a service whether it can do its work."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 
