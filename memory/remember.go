@@ -64,7 +64,10 @@ func (s *Service) Remember(ctx context.Context, c Caller, a RememberArgs) (any, 
 		out.Related, err = s.related(r, out.Stored, now)
 		return err
 	})
-	return out, err
+	if err != nil { // the statement is kept, and that has to be said
+		s.log.Warn("cannot look for what is related to a statement", "error", err)
+	}
+	return out, nil
 }
 
 // statement checks the arguments and fills the defaults in.

@@ -43,11 +43,7 @@ func (s *Service) Resume(ctx context.Context, c Caller, args ResumeArgs) (out ag
 	if err != nil {
 		return out, err
 	}
-	err = s.write(ctx, c, func(w Writer) error {
-		a, err := s.look(w, c, args.AgentID)
-		if err != nil {
-			return err
-		}
+	return s.entering(ctx, c, args.AgentID, func(w Writer, a access) error {
 		if a.session != nil {
 			wanted.Rank = a.session.Rank
 		} else if wanted.Rank, err = w.NextRank(args.AgentID); err != nil {
@@ -61,13 +57,29 @@ func (s *Service) Resume(ctx context.Context, c Caller, args ResumeArgs) (out ag
 		}
 		return w.PutSession(args.AgentID, wanted)
 	})
-	if err != nil {
-		return out, err
-	}
-	err = s.reading(ctx, c, args.AgentID, func(r Reader, a access) (err error) {
-		out, err = s.brief(r, a)
+}
+
+// entering lets fn change how the caller stands to an agent, and returns the briefing that follows. Both are one
+// transaction: who is not told of a lease must not have taken it.
+func (s *Service) entering(ctx context.Context, c Caller, agentID string, fn func(Writer, access) error) (out agent.Context, err error) {
+	var after access
+	err = s.write(ctx, c, func(w Writer) error {
+		before, err := s.look(w, c, agentID)
+		if err != nil {
+			return err
+		}
+		if err := fn(w, before); err != nil {
+			return err
+		}
+		if after, err = s.look(w, c, agentID); err != nil {
+			return err
+		}
+		out, err = s.brief(w, after)
 		return err
 	})
+	if err == nil && after.standing == agent.Holding {
+		s.leases.heard(c.Namespace, after.record, after.expires, after.now)
+	}
 	return out, err
 }
 
@@ -154,11 +166,7 @@ func (s *Service) Acquire(ctx context.Context, c Caller, args AgentArgs) (out Ac
 	if err := checkAgent(c, args.AgentID); err != nil {
 		return out, err
 	}
-	err = s.write(ctx, c, func(w Writer) error {
-		a, err := s.look(w, c, args.AgentID)
-		if err != nil {
-			return err
-		}
+	x, err := s.entering(ctx, c, args.AgentID, func(w Writer, a access) error {
 		if a.standing == agent.Deferred {
 			return s.take(w, a, *a.session)
 		}
@@ -167,15 +175,11 @@ func (s *Service) Acquire(ctx context.Context, c Caller, args AgentArgs) (out Ac
 	if err != nil {
 		return out, err
 	}
-	err = s.reading(ctx, c, args.AgentID, func(r Reader, a access) error {
-		x, err := s.brief(r, a)
-		out = Acquired{Acquired: true, Epoch: x.Epoch, Briefing: x.Briefing, PendingActions: x.PendingActions}
-		if out.PendingActions == nil {
-			out.PendingActions = []agent.Action{}
-		}
-		return err
-	})
-	return out, err
+	out = Acquired{Acquired: true, Epoch: x.Epoch, Briefing: x.Briefing, PendingActions: x.PendingActions}
+	if out.PendingActions == nil {
+		out.PendingActions = []agent.Action{}
+	}
+	return out, nil
 }
 
 // Release gives the lease back and ends the session's resume. It is no error if there is nothing to give back, unless

@@ -53,7 +53,10 @@ type handler struct {
 
 // health answers ok as long as the store can be read.
 func (h *handler) health(w http.ResponseWriter, r *http.Request) {
-	if err := h.service.Ready(r.Context()); err != nil {
+	const bound = 5 * time.Second
+	ctx, cancel := context.WithTimeout(r.Context(), bound)
+	defer cancel()
+	if err := h.service.Ready(ctx); err != nil {
 		h.log.ErrorContext(r.Context(), "not healthy", "error", err)
 		gateway.WriteError(w, &gateway.Error{
 			Status: http.StatusServiceUnavailable, Code: gateway.CodeUnavailable, Message: "the store cannot be read", Cause: err,
