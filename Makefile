@@ -33,6 +33,8 @@ $(TOOLS)/bin/golangci-lint: tools/lint/go.sum
 	@echo "==> building the linter (some minutes, once)"
 	@cd tools/lint && CGO_ENABLED=0 go build -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
+include tools/kube/kube.mk
+
 run: build tools ## run everything on this machine; Ctrl-C ends it
 	@exec bin/sallyport up
 
@@ -47,7 +49,7 @@ lint: $(TOOLS)/bin/golangci-lint ## what golangci-lint and gofumpt say
 fmt: $(TOOLS)/bin/golangci-lint ## format the Go files
 	@$(TOOLS)/bin/golangci-lint fmt
 
-test: build tools lint ## lint, then all tests with the race detector, on the real parts
+test: build tools kube-tools lint ## lint, then all tests with the race detector, on the real parts
 	@echo "==> tests"
 	@go test -race -count=1 -timeout 15m ./...
 
