@@ -9,6 +9,7 @@ import (
 	"sallyport/gateway"
 	"sallyport/internal/key"
 	"sallyport/internal/keystore"
+	"sallyport/internal/periodic"
 )
 
 // DefaultKeyTTL is how long a key lives: long enough that renewing is rare, short enough that a copied one is soon dead.
@@ -153,16 +154,10 @@ const (
 
 // Run forgets keys that expired a day ago, until ctx ends.
 func (x *Exchange) Run(ctx context.Context) {
-	ticker := time.NewTicker(pruneEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		if _, err := x.Store.Prune(ctx, x.Now().Add(-keepExpired)); err != nil && ctx.Err() == nil {
-			x.Log.WarnContext(ctx, "old keys could not be forgotten; trying again later", "error", err)
-		}
-	}
+	periodic.Run(ctx, pruneEvery, func(ctx context.Context) error {
+		_, err := x.Store.Prune(ctx, x.Now().Add(-keepExpired))
+		return err
+	}, func(err error) {
+		x.Log.WarnContext(ctx, "old keys could not be forgotten; trying again later", "error", err)
+	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"sallyport/exchange/devcluster"
 	"sallyport/internal/keystore"
+	"sallyport/internal/periodic"
 	"sallyport/internal/serve"
 )
 
@@ -92,18 +93,9 @@ func (s *services) startExamplePod(env *environment, cluster *devCluster, audien
 		return err
 	}
 	s.parts = append(s.parts, quietly(func(ctx context.Context) {
-		ticker := time.NewTicker(exampleTokenEvery)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
-			if err := write(ctx); err != nil && ctx.Err() == nil {
-				env.log.Warn("the example pod's token could not be made anew; trying again later", "error", err)
-			}
-		}
+		periodic.Run(ctx, exampleTokenEvery, write, func(err error) {
+			env.log.Warn("the example pod's token could not be made anew; trying again later", "error", err)
+		})
 	}))
 	say(env.stdout, "issuer", "development cluster, example pod agents/demo")
 	return nil

@@ -86,9 +86,10 @@ func statusCode(httpStatus int) codes.Code {
 
 // metadata is what Envoy's access log shows of the decision, under envoy.filters.http.ext_authz.
 func metadata(d extauthz.Decision) *structpb.Struct {
-	fields := map[string]*structpb.Value{"reason": structpb.NewStringValue(string(d.Reason))}
+	fields := map[string]*structpb.Value{gateway.MetadataReason: structpb.NewStringValue(string(d.Reason))}
 	for name, value := range map[string]string{
-		"namespace": d.Identity.Namespace, "agent": d.Identity.Agent, "key_id": d.Identity.KeyID,
+		gateway.MetadataNamespace: d.Identity.Namespace, gateway.MetadataTenant: d.Identity.Tenant,
+		gateway.MetadataAgent: d.Identity.Agent, gateway.MetadataKeyID: d.Identity.KeyID,
 	} {
 		if value != "" {
 			fields[name] = structpb.NewStringValue(value)

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"sallyport/internal/periodic"
 )
 
 // Source lists the published verification keys.
@@ -107,16 +109,5 @@ func sameKey(a, b VerificationKey) bool {
 // Run reads the source every half minute until ctx ends. A failure is given to report; the set stays as it was, and a
 // key signed by an unknown kid is then answered with ErrUnavailable.
 func (s *KeySet) Run(ctx context.Context, report func(error)) {
-	ticker := time.NewTicker(refreshEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			if err := s.Refresh(ctx); err != nil && ctx.Err() == nil {
-				report(err)
-			}
-		}
-	}
+	periodic.Run(ctx, refreshEvery, s.Refresh, report)
 }

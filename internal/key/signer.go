@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"sallyport/internal/periodic"
 )
 
 // VerificationKey is the public half of a signing key.
@@ -81,21 +83,12 @@ func (s *Signer) Due() bool {
 // Run replaces the signing key when it is due, until ctx ends. A failure is given to report and tried again.
 func (s *Signer) Run(ctx context.Context, report func(error)) {
 	const look = 15 * time.Second
-	ticker := time.NewTicker(look)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	periodic.Run(ctx, look, func(ctx context.Context) error {
 		if !s.Due() {
-			continue
+			return nil
 		}
-		if err := s.Rotate(ctx); err != nil && ctx.Err() == nil {
-			report(err)
-		}
-	}
+		return s.Rotate(ctx)
+	}, report)
 }
 
 // errSigningKeyRetired means that no new signing key could be published for a whole lifetime.
