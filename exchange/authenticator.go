@@ -58,8 +58,11 @@ func (e *RejectedError) Error() string {
 type PodAuthenticator struct {
 	Reviewer Reviewer
 	Cluster  sandbox.Cluster
-	Options  sandbox.Options
-	Timeout  time.Duration // of the whole; 0: as long as the caller waits
+	// Watched answers from what a watch keeps at hand. It is asked first, and believed when it speaks for a pod; if it does
+	// not, it may be behind, and Cluster decides. May be nil.
+	Watched sandbox.Cluster
+	Options sandbox.Options
+	Timeout time.Duration // of the whole; 0: as long as the caller waits
 }
 
 // clusterRetryAfter is what a client is told when the cluster cannot be asked.
@@ -85,7 +88,7 @@ func (p *PodAuthenticator) Authenticate(ctx context.Context, token string) (Iden
 	case err != nil:
 		return Identity{}, unavailable("token_review_failed", "the token cannot be verified just now: try again", clusterRetryAfter, err)
 	}
-	agent, err := sandbox.Resolve(ctx, p.Cluster, subject, p.Options)
+	agent, err := p.resolve(ctx, subject)
 	var refused *sandbox.RefusedError
 	switch {
 	case errors.As(err, &refused):
@@ -102,6 +105,15 @@ func (p *PodAuthenticator) Authenticate(ctx context.Context, token string) (Iden
 		Regime: keystore.Regime(agent.Regime), EndsAt: agent.EndsAt,
 	}
 	return id, checkIdentity(id)
+}
+
+func (p *PodAuthenticator) resolve(ctx context.Context, s sandbox.Subject) (sandbox.Agent, error) {
+	if p.Watched != nil {
+		if agent, err := sandbox.Resolve(ctx, p.Watched, s, p.Options); err == nil {
+			return agent, nil
+		}
+	}
+	return sandbox.Resolve(ctx, p.Cluster, s, p.Options)
 }
 
 // checkIdentity refuses names that do not fit a memory namespace, and says which one.

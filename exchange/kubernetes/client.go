@@ -61,7 +61,7 @@ type Client struct {
 	rest     *rest.RESTClient
 	timeout  time.Duration
 	versions *discovery
-	watching *rest.Config // for List and Watch
+	watching *rest.Config // for lists and watches
 	http     *http.Client
 }
 
@@ -82,6 +82,7 @@ func NewClient(config *rest.Config, opts Options) (*Client, error) {
 		return nil, fmt.Errorf("make Kubernetes client: %w", err)
 	}
 	c := &Client{timeout: opts.CallTimeout, watching: rest.CopyConfig(config), http: httpClient}
+	c.watching.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(watchQPS, watchBurst)
 	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(opts.QPS, opts.Burst)
 	if c.rest, err = rest.UnversionedRESTClientForConfigAndClient(config, httpClient); err != nil {
 		return nil, fmt.Errorf("make Kubernetes client: %w", err)

@@ -45,6 +45,8 @@ func (r *Reviewer) Review(ctx context.Context, token string) (sandbox.Subject, e
 		return sandbox.Subject{}, reject("malformed", "this is not a service-account token: send the content of the projected file", nil)
 	case !slices.Contains(said.Audience, r.audience):
 		return sandbox.Subject{}, r.wrongAudience(nil)
+	case said.ExpiresAt == nil:
+		return sandbox.Subject{}, reject("no_expiry", "the token never expires: project one, which does", nil)
 	}
 	id := sha256.Sum256([]byte(token))
 	if err := r.refused.get(id); err != nil {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,7 @@ type rig struct {
 	store     keystore.Store
 	url       string
 	log       *log
+	inside    atomic.Int64 // requests that are being answered
 }
 
 // setup is what a test changes about a rig.
@@ -104,7 +106,12 @@ func (r *rig) serve(client *kubernetes.Client, s setup) {
 		Store: store, Signer: signer, Verifier: key.NewVerifier(key.NewKeySet(store, time.Now), issuer, keyAudience, time.Now),
 		KeyTTL: exchange.DefaultKeyTTL, Now: time.Now, Log: logger, Minted: s.minted,
 	})
-	server := httptest.NewServer(httpapi.New(x, store.Ping, logger))
+	handler := httpapi.New(x, store.Ping, logger)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		r.inside.Add(1)
+		defer r.inside.Add(-1)
+		handler.ServeHTTP(w, request)
+	}))
 	r.t.Cleanup(server.Close)
 	r.store, r.url = store, server.URL
 }
@@ -159,6 +166,11 @@ func (r *rig) exchange(token string) answer {
 	return r.send(http.MethodPost, "/v1/auth/kubernetes", tokenBody(token))
 }
 
+// in is the rig for a subtest.
+func (r *rig) in(t *testing.T) *rig {
+	return &rig{Namespace: r.Namespace, t: t, cluster: r.cluster, userAgent: r.userAgent, store: r.store, url: r.url, log: r.log}
+}
+
 // gets expects a key for an agent of this namespace.
 func (r *rig) gets(a answer, agent string) answer {
 	r.t.Helper()
@@ -185,6 +197,17 @@ func (r *rig) refused(a answer, status int, code string, words ...string) answer
 		}
 	}
 	return a
+}
+
+// eventually waits for a condition.
+func (r *rig) eventually(what string, condition func() bool) {
+	r.t.Helper()
+	const bound, every = 20 * time.Second, 5 * time.Millisecond
+	for deadline := time.Now().Add(bound); !condition(); time.Sleep(every) {
+		if time.Now().After(deadline) {
+			r.t.Fatalf("%s: not within %s", what, bound)
+		}
+	}
 }
 
 // log is what the exchange logged, for tests that look into it.

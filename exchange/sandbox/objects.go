@@ -93,14 +93,22 @@ type Cluster interface {
 	Claim(ctx context.Context, namespace, name string) (Claim, error)
 }
 
-// controller returns the controller owner reference; Kubernetes allows one at the most.
-func (m Meta) controller() (Owner, bool) {
+// Controller returns the controller owner reference; Kubernetes allows one at the most.
+func (m Meta) Controller() (Owner, bool) {
 	for _, o := range m.Owners {
 		if o.Controller {
 			return o, true
 		}
 	}
 	return Owner{}, false
+}
+
+// AgentName is what a pod without a claim goes by: what the label says, else its name.
+func (p Pod) AgentName(label string) string {
+	if name := p.Labels[label]; label != "" && name != "" {
+		return name
+	}
+	return p.Name
 }
 
 // podName is the pod that a Sandbox says is its own.

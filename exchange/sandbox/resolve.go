@@ -71,7 +71,7 @@ type walk struct {
 }
 
 func (w *walk) pod(ctx context.Context, pod Pod) (Agent, error) {
-	owner, ok := pod.controller()
+	owner, ok := pod.Controller()
 	if !ok || owner.Group != GroupAgents || owner.Kind != KindSandbox {
 		return w.plainPod(ctx, pod)
 	}
@@ -82,7 +82,7 @@ func (w *walk) pod(ctx context.Context, pod Pod) (Agent, error) {
 	if sb.podName() != pod.Name {
 		return Agent{}, refuse(NotTheSandboxesPod)
 	}
-	parent, ok := sb.controller()
+	parent, ok := sb.Controller()
 	switch {
 	case ok && parent.Group == GroupExtensions && parent.Kind == KindClaim:
 		return w.claimedPod(ctx, sb, parent)
@@ -112,10 +112,7 @@ func (w *walk) plainPod(ctx context.Context, pod Pod) (Agent, error) {
 	if w.opts.RequireClaim {
 		return Agent{}, refuse(NoClaim)
 	}
-	name := pod.Name
-	if label := pod.Labels[w.opts.AgentLabel]; w.opts.AgentLabel != "" && label != "" {
-		name = label
-	}
+	name := pod.AgentName(w.opts.AgentLabel)
 	switch _, err := w.cluster.Claim(ctx, pod.Namespace, name); {
 	case err == nil:
 		return Agent{}, refuse(NameOfAClaim)

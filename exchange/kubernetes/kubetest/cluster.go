@@ -82,6 +82,12 @@ func (c *Cluster) Pause() error { return c.api.signal(syscall.SIGSTOP) }
 // Resume ends a Pause.
 func (c *Cluster) Resume() error { return c.api.signal(syscall.SIGCONT) }
 
+// PauseEtcd makes the API server's store hang.
+func (c *Cluster) PauseEtcd() error { return c.etcd.signal(syscall.SIGSTOP) }
+
+// ResumeEtcd ends a PauseEtcd.
+func (c *Cluster) ResumeEtcd() error { return c.etcd.signal(syscall.SIGCONT) }
+
 func (c *Cluster) try(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

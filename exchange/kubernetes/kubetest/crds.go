@@ -74,45 +74,39 @@ func crd(kind string) *unstructured.Unstructured {
 	}}
 }
 
-// Serve makes the API server serve a version of a kind, or no longer, until the test ends. Every test of the binary
-// notices: do not call it from a parallel one.
-func (c *Cluster) Serve(t *testing.T, kind, version string, served bool) {
+// SetServed makes the API server serve a version of a kind, or no longer. Every test of the binary notices: do not call it
+// from a parallel one, and set it back.
+func (c *Cluster) SetServed(t *testing.T, kind, version string, served bool) {
 	t.Helper()
-	set := func(ctx context.Context, served bool) error {
-		all := c.Dynamic.Resource(crds)
-		object, err := all.Get(ctx, kinds[kind].String(), metav1.GetOptions{})
-		if err != nil {
-			return fmt.Errorf("get custom resource %s: %w", kind, err)
-		}
-		versions, _, err := unstructured.NestedSlice(object.Object, "spec", "versions")
-		if err != nil {
-			return fmt.Errorf("read custom resource %s: %w", kind, err)
-		}
-		for _, v := range versions {
-			if v := v.(map[string]any); v["name"] == version {
-				v["served"] = served
-			}
-		}
-		if err := unstructured.SetNestedSlice(object.Object, versions, "spec", "versions"); err != nil {
-			return fmt.Errorf("change custom resource %s: %w", kind, err)
-		}
-		if _, err := all.Update(ctx, object, metav1.UpdateOptions{}); err != nil {
-			return fmt.Errorf("update custom resource %s: %w", kind, err)
-		}
-		return c.waitServed(ctx, kind, version, served)
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	if err := set(ctx, served); err != nil {
+	if err := c.setServed(ctx, kind, version, served); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-		defer cancel()
-		if err := set(ctx, !served); err != nil {
-			t.Error(err)
+}
+
+func (c *Cluster) setServed(ctx context.Context, kind, version string, served bool) error {
+	all := c.Dynamic.Resource(crds)
+	object, err := all.Get(ctx, kinds[kind].String(), metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("get custom resource %s: %w", kind, err)
+	}
+	versions, _, err := unstructured.NestedSlice(object.Object, "spec", "versions")
+	if err != nil {
+		return fmt.Errorf("read custom resource %s: %w", kind, err)
+	}
+	for _, v := range versions {
+		if v := v.(map[string]any); v["name"] == version {
+			v["served"] = served
 		}
-	})
+	}
+	if err := unstructured.SetNestedSlice(object.Object, versions, "spec", "versions"); err != nil {
+		return fmt.Errorf("change custom resource %s: %w", kind, err)
+	}
+	if _, err := all.Update(ctx, object, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("update custom resource %s: %w", kind, err)
+	}
+	return c.waitServed(ctx, kind, version, served)
 }
 
 // waitServed waits until the API server does, or no longer does, answer for a version of a kind: in discovery and by a list.

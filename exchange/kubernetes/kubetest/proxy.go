@@ -17,7 +17,7 @@ import (
 // Proxy stands between a client and the API server and makes it ill.
 type Proxy struct {
 	server *httptest.Server
-	fault  atomic.Pointer[http.HandlerFunc]
+	fault  atomic.Pointer[func(*http.Request) http.HandlerFunc]
 }
 
 // Proxy starts a proxy that passes everything on. It ends with the test.
@@ -34,9 +34,10 @@ func (c *Cluster) Proxy(t testing.TB) *Proxy {
 	forward.FlushInterval = -1 // watches
 	forward.ErrorLog = log.New(io.Discard, "", 0)
 	p := &Proxy{}
+	p.Fault(nil)
 	p.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if fault := p.fault.Load(); fault != nil {
-			(*fault)(w, r)
+		if answer := (*p.fault.Load())(r); answer != nil {
+			answer(w, r)
 			return
 		}
 		forward.ServeHTTP(w, r)
@@ -56,11 +57,10 @@ func (p *Proxy) Config(config *rest.Config) *rest.Config {
 	return config
 }
 
-// Answer makes the proxy answer everything by itself, and with nil pass everything on again.
-func (p *Proxy) Answer(fault http.HandlerFunc) {
+// Fault says for each request who answers it; nil, the function's or its result, passes it on.
+func (p *Proxy) Fault(fault func(*http.Request) http.HandlerFunc) {
 	if fault == nil {
-		p.fault.Store(nil)
-		return
+		fault = func(*http.Request) http.HandlerFunc { return nil }
 	}
 	p.fault.Store(&fault)
 }

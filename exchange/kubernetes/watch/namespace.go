@@ -1,0 +1,175 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"sallyport/exchange/kubernetes"
+	"sallyport/exchange/sandbox"
+)
+
+// namespace follows one Kubernetes namespace.
+type namespace struct {
+	name      string
+	pods      *feed[sandbox.Pod]
+	sandboxes *feed[sandbox.Sandbox]
+	claims    *feed[sandbox.Claim]
+	suspects  func(suspect) // may take any number, and does not wait
+	agentOf   func(sandbox.Pod) string
+}
+
+// suspect is a pod whose keys may have to end.
+type suspect struct {
+	namespace, pod string
+	goneUID        string // of a pod that the watch saw go: no further look is needed; empty: look
+}
+
+// The indexes.
+const (
+	bySandbox = "sandbox" // pods by the Sandbox that controls them
+	byAgent   = "agent"   // pods by the name that they have without a claim
+	byClaim   = "claim"   // Sandboxes by the claim that controls them
+)
+
+func newNamespace(client *kubernetes.Client, name, agentLabel string, suspects func(suspect), log *slog.Logger) (*namespace, error) {
+	n := &namespace{name: name, suspects: suspects, agentOf: func(p sandbox.Pod) string { return p.AgentName(agentLabel) }}
+	pods, err1 := client.Pods(name)
+	sandboxes, err2 := client.Sandboxes(name)
+	claims, err3 := client.Claims(name)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, err
+	}
+	n.pods, err1 = newFeed(pods, name, log, convertPod, map[string]func(sandbox.Pod) []string{
+		bySandbox: func(p sandbox.Pod) []string { return controllerOf(p.Meta, sandbox.GroupAgents, sandbox.KindSandbox) },
+		byAgent:   func(p sandbox.Pod) []string { return []string{n.agentOf(p)} },
+	}, n.podChanged)
+	n.sandboxes, err2 = newFeed(sandboxes, name, log, convertSandbox, map[string]func(sandbox.Sandbox) []string{
+		byClaim: func(s sandbox.Sandbox) []string {
+			return controllerOf(s.Meta, sandbox.GroupExtensions, sandbox.KindClaim)
+		},
+	}, n.sandboxChanged)
+	n.claims, err3 = newFeed(claims, name, log, convertClaim, nil, n.claimChanged)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return nil, fmt.Errorf("watch namespace %s: %w", name, err)
+	}
+	return n, nil
+}
+
+// run follows the namespace until ctx ends.
+func (n *namespace) run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { n.pods.informer.RunWithContext(ctx) })
+	wg.Go(func() { n.sandboxes.informer.RunWithContext(ctx) })
+	wg.Go(func() { n.claims.informer.RunWithContext(ctx) })
+	wg.Wait()
+}
+
+// warm says whether the namespace can be judged from what is at hand.
+func (n *namespace) warm() bool { return n.pods.warm() && n.sandboxes.warm() && n.claims.warm() }
+
+// podChanged suspects a pod whose change may matter; most are of its status, and do not.
+func (n *namespace) podChanged(before, after *sandbox.Pod) {
+	if before != nil && (after == nil || after.UID != before.UID) {
+		n.suspects(suspect{namespace: n.name, pod: before.Name, goneUID: before.UID})
+		if after == nil {
+			return
+		}
+	}
+	if before == nil || !reflect.DeepEqual(before.Meta, after.Meta) {
+		n.suspects(suspect{namespace: n.name, pod: after.Name})
+	}
+}
+
+// sandboxChanged suspects the pods that name the Sandbox.
+func (n *namespace) sandboxChanged(before, after *sandbox.Sandbox) {
+	if before != nil && after != nil && reflect.DeepEqual(before, after) {
+		return
+	}
+	for _, s := range []*sandbox.Sandbox{before, after} {
+		if s != nil {
+			n.suspectPodsOf(s.Name)
+			return
+		}
+	}
+}
+
+// claimChanged suspects the pods of the Sandboxes that name the claim, and the pods that go by its name without one.
+func (n *namespace) claimChanged(before, after *sandbox.Claim) {
+	if before != nil && after != nil && reflect.DeepEqual(before, after) {
+		return
+	}
+	for _, c := range []*sandbox.Claim{before, after} {
+		if c == nil {
+			continue
+		}
+		for _, s := range n.sandboxes.by(byClaim, c.Name) {
+			n.suspectPodsOf(s.Name)
+		}
+		for _, p := range n.pods.by(byAgent, c.Name) {
+			n.suspects(suspect{namespace: n.name, pod: p.Name})
+		}
+		return
+	}
+}
+
+func (n *namespace) suspectPodsOf(sandboxName string) {
+	for _, p := range n.pods.by(bySandbox, sandboxName) {
+		n.suspects(suspect{namespace: n.name, pod: p.Name})
+	}
+}
+
+func controllerOf(m sandbox.Meta, group, kind string) []string {
+	if owner, ok := m.Controller(); ok && owner.Group == group && owner.Kind == kind {
+		return []string{owner.Name}
+	}
+	return nil
+}
+
+func convertPod(object any) (metav1.Object, sandbox.Pod, error) {
+	m, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return nil, sandbox.Pod{}, fmt.Errorf("a pod came as %T", object)
+	}
+	return m, kubernetes.PodOf(m), nil
+}
+
+func convertSandbox(object any) (metav1.Object, sandbox.Sandbox, error) {
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return nil, sandbox.Sandbox{}, fmt.Errorf("a Sandbox came as %T", object)
+	}
+	s, err := kubernetes.SandboxOf(u)
+	return u, s, err
+}
+
+func convertClaim(object any) (metav1.Object, sandbox.Claim, error) {
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return nil, sandbox.Claim{}, fmt.Errorf("a claim came as %T", object)
+	}
+	c, err := kubernetes.ClaimOf(u)
+	return u, c, err
+}
+
+// waitWarm waits until the namespace is warm. It returns false when ctx ends before.
+func (n *namespace) waitWarm(ctx context.Context) bool {
+	const every = 20 * time.Millisecond // it is looked at in memory alone
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for !n.warm() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+		}
+	}
+	return true
+}
