@@ -16,7 +16,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 build: bin/sallyport ## bin/sallyport: static, no cgo
-tools: $(TOOLS)/.python ## the pinned Envoy, client and PostgreSQL in .tools/
+tools: $(TOOLS)/.python $(TOOLS)/.nginx ## the pinned Envoy, client and PostgreSQL in .tools/
 
 bin/sallyport: $(SOURCES)
 	@echo "==> building bin/sallyport"
@@ -27,6 +27,13 @@ $(TOOLS)/.python: tools/requirements.txt
 	@echo "==> laying Envoy, the client and PostgreSQL in $(TOOLS)/ (about 60 MB, once)"
 	@$(PYTHON) -m venv --clear $(TOOLS)/py || { echo "make tools needs python3 with venv and pip (on Debian: apt install python3-venv)" >&2; exit 1; }
 	@$(TOOLS)/py/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement tools/requirements.txt
+	@touch $@
+
+# nginx is for one test, which says so if it cannot be had. Debian's package is unpacked here, not installed.
+$(TOOLS)/.nginx:
+	@mkdir -p $(TOOLS)/nginx
+	@command -v nginx >/dev/null || ! command -v apt-get >/dev/null || ( cd $(TOOLS)/nginx && echo "==> fetching nginx" && \
+		{ apt-get download -qq nginx || { apt-get update -qq && apt-get download -qq nginx; }; } >/dev/null 2>&1 && dpkg-deb -x nginx_*.deb . ) || echo "nginx could not be fetched: its test will be skipped"
 	@touch $@
 
 $(TOOLS)/bin/golangci-lint: tools/lint/go.sum

@@ -21,6 +21,7 @@ var mayImport = map[string][]string{
 	"envoy/envoytest":      {"envoy", "gateway/xds"},
 	"extauthz":             {"gateway", "internal/key", "internal/keystore"},
 	"extauthz/checkserver": {"extauthz", "gateway"},
+	"extauthz/httpcheck":   {"extauthz", "gateway"},
 	"exchange":             {"exchange/sandbox", "gateway", "internal/key", "internal/keystore", "internal/periodic"},
 	"exchange/sandbox":     {},
 	"exchange/oidc":        {"exchange", "exchange/sandbox", "internal/key"},

@@ -9,6 +9,7 @@ import (
 
 	"sallyport/extauthz"
 	"sallyport/extauthz/checkserver"
+	"sallyport/extauthz/httpcheck"
 	"sallyport/gateway"
 	"sallyport/internal/key"
 	"sallyport/internal/keystore"
@@ -24,7 +25,8 @@ type doorFlags struct {
 }
 
 type extauthzCommand struct {
-	Listen string `help:"Where Envoy asks: unix:PATH or HOST:PORT." default:"unix:/run/sallyport/extauthz.sock"`
+	Listen     string `help:"Where Envoy asks: unix:PATH or HOST:PORT." default:"unix:/run/sallyport/extauthz.sock"`
+	HTTPListen string `help:"Where gateways that ask over HTTP ask, at /check: unix:PATH or HOST:PORT." name:"http-listen" placeholder:"ADDRESS"`
 	keystoreFlags
 	keyNameFlags
 	doorFlags
@@ -47,13 +49,22 @@ func (c *extauthzCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
+	parts := door.parts(l)
+	if c.HTTPListen != "" {
+		hl, err := serve.Listen(env.ctx, c.HTTPListen)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, func(ctx context.Context) error { return serve.HTTP(ctx, hl, door.http, env.log) })
+	}
 	env.log.Info("extauthz is ready", "listen", c.Listen)
-	return runParts(env.ctx, door.parts(l))
+	return runParts(env.ctx, parts)
 }
 
 // door is the inner door with all that runs for it.
 type door struct {
 	service  *checkserver.Service
+	http     *httpcheck.Handler
 	keys     *key.KeySet
 	verified *extauthz.VerifiedCache
 	revoked  *extauthz.RevocationCache
@@ -76,7 +87,9 @@ func newDoor(store keystore.Store, names keyNameFlags, f doorFlags, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	d.service = checkserver.NewService(extauthz.NewAuthorizer(d.verified, d.revoked, time.Now), headers, log)
+	authorizer := extauthz.NewAuthorizer(d.verified, d.revoked, time.Now)
+	d.service = checkserver.NewService(authorizer, headers, log)
+	d.http = httpcheck.New(authorizer, headers, log)
 	return d, nil
 }
 

@@ -21,14 +21,17 @@ import (
 
 // surfaceFlags choose the tools.
 type surfaceFlags struct {
-	Surface string `help:"The tools that memory serves: typed, with a fixed vocabulary; or open, whose writes may define predicates." default:"typed" enum:"typed,open"`
+	Surface string `help:"The tools that memory serves: typed, with a fixed vocabulary; open, whose writes may define predicates; or text, plain words." default:"open" enum:"typed,open,text"`
 }
 
 func (f surfaceFlags) surface() (api.Surface, belief.Vocabulary) {
-	if f.Surface == "open" {
-		return api.Typed(true), belief.Open()
+	switch f.Surface {
+	case "typed":
+		return api.Typed(false), belief.Closed()
+	case "text":
+		return api.Text(), belief.Open()
 	}
-	return api.Typed(false), belief.Closed()
+	return api.Typed(true), belief.Open()
 }
 
 type memoryCommand struct {

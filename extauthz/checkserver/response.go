@@ -2,7 +2,6 @@ package checkserver
 
 import (
 	"net/http"
-	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
@@ -28,27 +27,12 @@ func write(d extauthz.Decision, names gateway.Headers, forged []string) *authv3.
 	return out
 }
 
-// allowed sets the trusted headers and removes the key and whatever the client sent under the gateway's names. Envoy
-// removes after it sets, so a name must never be in both lists.
+// allowed sets the trusted headers and removes the key and whatever the client sent under the gateway's names.
 func allowed(d extauthz.Decision, names gateway.Headers, forged []string) *authv3.OkHttpResponse {
-	set := names.Values(d.Identity)
-	remove := make([]string, 0, 1+len(forged))
-	remove = append(remove, "authorization")
-	for _, name := range forged {
-		if !sets(set, name) {
-			remove = append(remove, name)
-		}
+	return &authv3.OkHttpResponse{
+		Headers:         options(names.Values(d.Identity)),
+		HeadersToRemove: extauthz.HeadersToRemove(d, names, forged),
 	}
-	return &authv3.OkHttpResponse{Headers: options(set), HeadersToRemove: remove}
-}
-
-func sets(set []gateway.HeaderValue, name string) bool {
-	for _, h := range set {
-		if strings.EqualFold(h.Name, name) {
-			return true
-		}
-	}
-	return false
 }
 
 func denied(e *gateway.Error) *authv3.DeniedHttpResponse {

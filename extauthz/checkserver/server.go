@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"strings"
 	"time"
 
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
@@ -38,30 +37,13 @@ func NewService(d Decider, names gateway.Headers, log *slog.Logger) *Service {
 // Check implements envoy.service.auth.v3. It never returns an error: a gRPC error would let Envoy's failure_mode_allow
 // decide, a denial that says 503 is shut whatever that says.
 func (s *Service) Check(ctx context.Context, check *authv3.CheckRequest) (*authv3.CheckResponse, error) {
-	r := read(check, s.names)
-	d := s.decider.Decide(ctx, r.request)
+	p := read(check, s.names)
+	d := s.decider.Decide(ctx, p.Request)
 	if !d.Allowed() {
-		s.logDenial(ctx, check, r.requestID, d)
+		http := check.GetAttributes().GetRequest().GetHttp()
+		extauthz.LogDenial(ctx, s.log, d, extauthz.Asked{Method: http.GetMethod(), Path: http.GetPath(), RequestID: p.RequestID})
 	}
-	return write(d, s.names, r.forged), nil
-}
-
-func (s *Service) logDenial(ctx context.Context, check *authv3.CheckRequest, requestID string, d extauthz.Decision) {
-	http := check.GetAttributes().GetRequest().GetHttp()
-	path, _, _ := strings.Cut(http.GetPath(), "?") // Envoy's path has the query in it, and people put secrets there
-	level := slog.LevelInfo
-	if d.Reason == extauthz.ReasonUnavailable {
-		level = slog.LevelWarn
-	}
-	attrs := []slog.Attr{
-		slog.String("reason", string(d.Reason)), slog.Int("status", d.Denial.Status),
-		slog.String("method", http.GetMethod()), slog.String("path", path), slog.String("request_id", requestID),
-		slog.String("key_id", d.Identity.KeyID), slog.String("namespace", d.Identity.Namespace),
-	}
-	if d.Denial.Cause != nil {
-		attrs = append(attrs, slog.String("cause", d.Denial.Cause.Error()))
-	}
-	s.log.LogAttrs(ctx, level, "denied", attrs...)
+	return write(d, s.names, p.Forged), nil
 }
 
 const (

@@ -1,0 +1,94 @@
+package extauthz
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"sallyport/gateway"
+)
+
+// Presented is what an adapter reads of a request's headers: what the decision needs, and what must go.
+type Presented struct {
+	Request   Request
+	Forged    []string // headers of the gateway's that the client sent, by their names as they arrived
+	RequestID string   // x-request-id: what access logs and backends know the request by
+}
+
+// claimedNames are where Envoy shows what it stripped from under the trusted prefix.
+var claimedNames = gateway.ClaimedHeaders()
+
+// Add reads one header line.
+func (p *Presented) Add(name, value string, names gateway.Headers) {
+	switch {
+	case strings.EqualFold(name, "authorization"):
+		p.Request.Authorization = append(p.Request.Authorization, value)
+	case strings.EqualFold(name, "x-request-id"):
+		p.RequestID = value
+	case names.Owns(name):
+		p.claim(name, name[len(names.Prefix):], value)
+	case claimedNames.Owns(name):
+		p.claim(name, name[len(claimedNames.Prefix):], value)
+	}
+}
+
+func (p *Presented) claim(name, suffix, value string) {
+	p.Forged = append(p.Forged, name)
+	p.Request.Claimed = append(p.Request.Claimed, gateway.HeaderValue{Name: suffix, Value: value})
+}
+
+// ReadRequest reads the headers of an HTTP request.
+func ReadRequest(h http.Header, names gateway.Headers) Presented {
+	var p Presented
+	for name, values := range h {
+		for _, value := range values {
+			p.Add(name, value, names)
+		}
+	}
+	return p
+}
+
+// HeadersToRemove are those that must not reach the backend when a request is allowed: the key, and what the client sent
+// under the gateway's names. None of them is one that is set: Envoy removes after it sets.
+func HeadersToRemove(d Decision, names gateway.Headers, forged []string) []string {
+	set := names.Values(d.Identity)
+	remove := make([]string, 0, 1+len(forged))
+	remove = append(remove, "authorization")
+	for _, name := range forged {
+		if !sets(set, name) {
+			remove = append(remove, name)
+		}
+	}
+	return remove
+}
+
+func sets(set []gateway.HeaderValue, name string) bool {
+	for _, h := range set {
+		if strings.EqualFold(h.Name, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Asked is what is logged of the request that a denial is about.
+type Asked struct{ Method, Path, RequestID string }
+
+// LogDenial writes one line about a denial, without anything that was presented.
+func LogDenial(ctx context.Context, log *slog.Logger, d Decision, a Asked) {
+	path, _, _ := strings.Cut(a.Path, "?") // people put secrets into queries
+	level := slog.LevelInfo
+	if d.Reason == ReasonUnavailable {
+		level = slog.LevelWarn
+	}
+	attrs := []slog.Attr{
+		slog.String("reason", string(d.Reason)), slog.Int("status", d.Denial.Status),
+		slog.String("method", a.Method), slog.String("path", path), slog.String("request_id", a.RequestID),
+		slog.String("key_id", d.Identity.KeyID), slog.String("namespace", d.Identity.Namespace),
+	}
+	if d.Denial.Cause != nil {
+		attrs = append(attrs, slog.String("cause", d.Denial.Cause.Error()))
+	}
+	log.LogAttrs(ctx, level, "denied", attrs...)
+}
