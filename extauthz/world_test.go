@@ -52,7 +52,7 @@ type world struct {
 
 const testTTL = 30 * time.Second
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{}
 	real, err := keystore.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "keys.db"), w.Now)
@@ -81,7 +81,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // mint stores and signs a key as the exchange does.
-func (w *world) mint(t *testing.T, ttl time.Duration) (id, text string) {
+func (w *world) mint(t testing.TB, ttl time.Duration) (id, text string) {
 	t.Helper()
 	now := w.Now()
 	r := keystore.Record{
@@ -92,14 +92,14 @@ func (w *world) mint(t *testing.T, ttl time.Duration) (id, text string) {
 	return r.ID, w.sign(t, r)
 }
 
-func (w *world) add(t *testing.T, r keystore.Record) {
+func (w *world) add(t testing.TB, r keystore.Record) {
 	t.Helper()
 	if err := w.store.AddKey(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (w *world) sign(t *testing.T, r keystore.Record) string {
+func (w *world) sign(t testing.TB, r keystore.Record) string {
 	t.Helper()
 	text, err := w.signer.Sign(key.Claims{
 		ID: r.ID, Namespace: r.Namespace, Tenant: r.Tenant, Agent: r.Agent, Session: r.Session, PodUID: r.PodUID,
@@ -111,7 +111,7 @@ func (w *world) sign(t *testing.T, r keystore.Record) string {
 	return text
 }
 
-func (w *world) revoke(t *testing.T, id string) {
+func (w *world) revoke(t testing.TB, id string) {
 	t.Helper()
 	if err := w.store.Revoke(t.Context(), id, "test", w.Now()); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func (w *world) revoke(t *testing.T, id string) {
 }
 
 // ask presents a key.
-func (w *world) ask(t *testing.T, text string) extauthz.Decision {
+func (w *world) ask(t testing.TB, text string) extauthz.Decision {
 	t.Helper()
 	return w.door.Decide(t.Context(), extauthz.Request{Authorization: []string{"Bearer " + text}})
 }
