@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"sallyport/exchange/httpapi"
 	"sallyport/exchange/kubernetes"
 	"sallyport/exchange/kubernetes/kubetest"
+	"sallyport/exchange/kubernetes/watch"
 	"sallyport/exchange/sandbox"
 	"sallyport/internal/key"
 	"sallyport/internal/keystore"
@@ -36,7 +38,11 @@ type rig struct {
 	t         *testing.T
 	cluster   *kubetest.Cluster
 	userAgent string
+	client    *kubernetes.Client
+	dir       string // of the store
 	store     keystore.Store
+	watch     *watch.Watch // nil without one
+	stopWatch func()
 	url       string
 	log       *log
 	inside    atomic.Int64 // requests that are being answered
@@ -46,15 +52,18 @@ type rig struct {
 type setup struct {
 	options sandbox.Options
 	client  kubernetes.Options
-	config  *rest.Config                             // nil: the exchange's own
-	leave   []kubetest.Without                       // of the exchange's permissions
-	silent  bool                                     // no permissions in the namespace
-	owners  func(kubernetes.Cluster) sandbox.Cluster // nil: as it is
-	minted  func(keystore.Record)                    // may be nil
+	config  *rest.Config       // nil: the exchange's own
+	leave   []kubetest.Without // of the exchange's permissions
+	silent  bool               // no permissions in the namespace
+	watch   bool
 }
+
+// watching makes tests that do not care watch, too: see TestTheSameHoldsWithWatches.
+var watching bool
 
 func defaults() setup {
 	return setup{
+		watch:   watching,
 		options: sandbox.Options{Now: time.Now},
 		client:  kubernetes.Options{QPS: kubernetes.DefaultQPS, Burst: kubernetes.DefaultBurst, CallTimeout: kubernetes.DefaultCallTimeout},
 	}
@@ -63,7 +72,7 @@ func defaults() setup {
 func newRig(t *testing.T, s setup) *rig {
 	t.Helper()
 	cluster := kubetest.Shared(t)
-	r := &rig{Namespace: cluster.Namespace(t), t: t, cluster: cluster, userAgent: "exchange of " + t.Name(), log: &log{}}
+	r := &rig{Namespace: cluster.Namespace(t), t: t, cluster: cluster, userAgent: "exchange of " + t.Name(), dir: t.TempDir(), log: &log{}}
 	if !s.silent {
 		r.Allow(s.leave...)
 	}
@@ -74,8 +83,33 @@ func newRig(t *testing.T, s setup) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.client, r.store = client, r.openStore()
 	r.serve(client, s)
 	return r
+}
+
+// openStore opens the rig's key store, as one more process would.
+func (r *rig) openStore() keystore.Store {
+	r.t.Helper()
+	store, err := keystore.Open(context.Background(), "sqlite:"+filepath.Join(r.dir, "keys.db"), time.Now)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// startWatch runs a watch on the rig's namespace until stop is called or the test ends.
+func (r *rig) startWatch(client *kubernetes.Client, store keystore.Store, rules sandbox.Options, log io.Writer) (w *watch.Watch, stop func()) {
+	w = watch.New(watch.Options{
+		Client: client, Store: store, Rules: rules, Namespaces: []string{r.Name}, Now: time.Now, Log: slog.New(slog.NewJSONHandler(log, nil)),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { w.Run(ctx) })
+	stop = func() { cancel(); wg.Wait() }
+	r.t.Cleanup(stop)
+	return w, stop
 }
 
 // serve puts the exchange together as the binary does.
@@ -83,37 +117,38 @@ func (r *rig) serve(client *kubernetes.Client, s setup) {
 	r.t.Helper()
 	const issuer, keyAudience = "sallyport", "memory"
 	ctx := context.Background()
-	store, err := keystore.Open(ctx, "sqlite:"+filepath.Join(r.t.TempDir(), "keys.db"), time.Now)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(func() { _ = store.Close() })
-	signer, err := key.NewSigner(ctx, store, key.SignerOptions{
+	signer, err := key.NewSigner(ctx, r.store, key.SignerOptions{
 		Issuer: issuer, Audience: keyAudience, MaxTTL: exchange.DefaultKeyTTL, Lifetime: time.Hour, Now: time.Now,
 	})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	var owners sandbox.Cluster = kubernetes.Cluster{Client: client}
-	if s.owners != nil {
-		owners = s.owners(kubernetes.Cluster{Client: client})
+	authenticator := &exchange.PodAuthenticator{
+		Reviewer: kubernetes.NewReviewer(client, audience, time.Now), Cluster: kubernetes.Cluster{Client: client},
+		Options: s.options, Timeout: kubernetes.DefaultTimeout,
+	}
+	var minted func(keystore.Record)
+	if s.watch {
+		r.watch, r.stopWatch = r.startWatch(client, r.store, s.options, r.log)
+		authenticator.Watched, minted = r.watch.Cluster(), r.watch.Minted
+		if !s.silent && len(s.leave) == 0 {
+			r.eventually("the namespace is watched", func() bool { return r.watch.Warm(r.Name) })
+		}
 	}
 	logger := slog.New(slog.NewJSONHandler(r.log, nil))
 	x := exchange.New(exchange.Options{
-		Authenticator: &exchange.PodAuthenticator{
-			Reviewer: kubernetes.NewReviewer(client, audience, time.Now), Cluster: owners, Options: s.options, Timeout: kubernetes.DefaultTimeout,
-		},
-		Store: store, Signer: signer, Verifier: key.NewVerifier(key.NewKeySet(store, time.Now), issuer, keyAudience, time.Now),
-		KeyTTL: exchange.DefaultKeyTTL, Now: time.Now, Log: logger, Minted: s.minted,
+		Authenticator: authenticator,
+		Store:         r.store, Signer: signer, Verifier: key.NewVerifier(key.NewKeySet(r.store, time.Now), issuer, keyAudience, time.Now),
+		KeyTTL: exchange.DefaultKeyTTL, Now: time.Now, Log: logger, Minted: minted,
 	})
-	handler := httpapi.New(x, store.Ping, logger)
+	handler := httpapi.New(x, r.store.Ping, logger)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		r.inside.Add(1)
 		defer r.inside.Add(-1)
 		handler.ServeHTTP(w, request)
 	}))
 	r.t.Cleanup(server.Close)
-	r.store, r.url = store, server.URL
+	r.url = server.URL
 }
 
 // answer is what a client of the exchange sees.
@@ -163,12 +198,33 @@ func tokenBody(token string) string { return `{"token":"` + token + `"}` }
 // exchange exchanges a token.
 func (r *rig) exchange(token string) answer {
 	r.t.Helper()
+	if r.watch != nil && r.watch.Warm(r.Name) {
+		r.catchUp()
+	}
 	return r.send(http.MethodPost, "/v1/auth/kubernetes", tokenBody(token))
 }
 
 // in is the rig for a subtest.
 func (r *rig) in(t *testing.T) *rig {
-	return &rig{Namespace: r.Namespace, t: t, cluster: r.cluster, userAgent: r.userAgent, store: r.store, url: r.url, log: r.log}
+	return &rig{Namespace: r.Namespace, t: t, cluster: r.cluster, userAgent: r.userAgent, client: r.client, dir: r.dir, store: r.store, watch: r.watch, url: r.url, log: r.log}
+}
+
+var markers atomic.Int64
+
+// catchUp waits until the watch has heard of all that the test did so far.
+func (r *rig) catchUp() {
+	r.t.Helper()
+	name := fmt.Sprintf("marker-%d", markers.Add(1))
+	r.Pod(name, "default")
+	r.Make("Sandbox", name)
+	r.Make("SandboxClaim", name)
+	all, ctx := r.watch.Cluster(), context.Background()
+	r.eventually("the watch has heard of everything", func() bool {
+		_, err1 := all.Pod(ctx, r.Name, name)
+		_, err2 := all.Sandbox(ctx, r.Name, name)
+		_, err3 := all.Claim(ctx, r.Name, name)
+		return err1 == nil && err2 == nil && err3 == nil
+	})
 }
 
 // gets expects a key for an agent of this namespace.

@@ -75,11 +75,14 @@ func crd(kind string) *unstructured.Unstructured {
 }
 
 // SetServed makes the API server serve a version of a kind, or no longer. Every test of the binary notices: do not call it
-// from a parallel one, and set it back.
+// from a parallel one. What is not served is served again when the test ends.
 func (c *Cluster) SetServed(t *testing.T, kind, version string, served bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
+	if !served {
+		t.Cleanup(func() { c.SetServed(t, kind, version, true) })
+	}
 	if err := c.setServed(ctx, kind, version, served); err != nil {
 		t.Fatal(err)
 	}

@@ -117,6 +117,20 @@ func (n *Namespace) Allow(leaveOut ...Without) {
 	})
 }
 
+// AllowMore gives the exchange in this namespace all that deploy/rbac.yaml does, after an Allow that left something out.
+func (n *Namespace) AllowMore() {
+	n.t.Helper()
+	m, err := readManifests()
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	m.role.Namespace = n.Name
+	n.Call("apply RBAC manifests", func(ctx context.Context) error {
+		_, err := n.c.Admin.RbacV1().Roles(n.Name).Update(ctx, &m.role, metav1.UpdateOptions{})
+		return err
+	})
+}
+
 func without(rules []rbacv1.PolicyRule, out Without) []rbacv1.PolicyRule {
 	var kept []rbacv1.PolicyRule
 	for _, rule := range rules {

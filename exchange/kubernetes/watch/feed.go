@@ -33,18 +33,20 @@ type feed[T any] struct {
 	namespace string
 	resource  string
 	log       *slog.Logger
+	opened    func()
 	live      atomic.Bool // a watch is open, and what it follows is complete
 	forbidden atomic.Bool // said so already
 	broken    atomic.Bool // said so already
 }
 
 // newFeed returns a feed that convert reads objects for, which index puts into indexes, and which tells changed of changes:
-// before is nil for a new object, after for one that is gone. It does not tell of objects that were there when it began.
+// before is nil for a new object, after for one that is gone. It does not tell of objects that were there when it began. opened
+// is called whenever a watch has opened.
 func newFeed[T any](
 	lw kubernetes.ListWatch, namespace string, log *slog.Logger,
-	convert func(any) (metav1.Object, T, error), indexers map[string]func(T) []string, changed func(before, after *T),
+	convert func(any) (metav1.Object, T, error), indexers map[string]func(T) []string, changed func(before, after *T), opened func(),
 ) (*feed[T], error) {
-	f := &feed[T]{namespace: namespace, resource: lw.Resource, log: log}
+	f := &feed[T]{namespace: namespace, resource: lw.Resource, log: log, opened: opened}
 	f.informer = cache.NewSharedIndexInformerWithOptions(f.follow(lw), lw.Example, cache.SharedIndexInformerOptions{Indexers: indexesOf(indexers)})
 	err := f.informer.SetTransform(func(object any) (any, error) {
 		if _, ok := object.(*entry[T]); ok {
@@ -117,6 +119,7 @@ func (f *feed[T]) follow(lw kubernetes.ListWatch) cache.ListerWatcher {
 			w, err := lw.Watch(ctx, o)
 			if err == nil {
 				f.live.Store(true)
+				f.opened()
 				f.forbidden.Store(false)
 				if f.broken.Swap(false) {
 					f.log.InfoContext(ctx, "the watch goes on", "resource", f.resource, "namespace", f.namespace)

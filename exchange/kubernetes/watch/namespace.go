@@ -24,6 +24,7 @@ type namespace struct {
 	claims    *feed[sandbox.Claim]
 	suspects  func(suspect) // may take any number, and does not wait
 	agentOf   func(sandbox.Pod) string
+	opened    chan struct{} // a watch has opened
 }
 
 // suspect is a pod whose keys may have to end.
@@ -40,7 +41,7 @@ const (
 )
 
 func newNamespace(client *kubernetes.Client, name, agentLabel string, suspects func(suspect), log *slog.Logger) (*namespace, error) {
-	n := &namespace{name: name, suspects: suspects, agentOf: func(p sandbox.Pod) string { return p.AgentName(agentLabel) }}
+	n := &namespace{name: name, suspects: suspects, opened: make(chan struct{}, 1), agentOf: func(p sandbox.Pod) string { return p.AgentName(agentLabel) }}
 	pods, err1 := client.Pods(name)
 	sandboxes, err2 := client.Sandboxes(name)
 	claims, err3 := client.Claims(name)
@@ -50,13 +51,13 @@ func newNamespace(client *kubernetes.Client, name, agentLabel string, suspects f
 	n.pods, err1 = newFeed(pods, name, log, convertPod, map[string]func(sandbox.Pod) []string{
 		bySandbox: func(p sandbox.Pod) []string { return controllerOf(p.Meta, sandbox.GroupAgents, sandbox.KindSandbox) },
 		byAgent:   func(p sandbox.Pod) []string { return []string{n.agentOf(p)} },
-	}, n.podChanged)
+	}, n.podChanged, n.watchOpened)
 	n.sandboxes, err2 = newFeed(sandboxes, name, log, convertSandbox, map[string]func(sandbox.Sandbox) []string{
 		byClaim: func(s sandbox.Sandbox) []string {
 			return controllerOf(s.Meta, sandbox.GroupExtensions, sandbox.KindClaim)
 		},
-	}, n.sandboxChanged)
-	n.claims, err3 = newFeed(claims, name, log, convertClaim, nil, n.claimChanged)
+	}, n.sandboxChanged, n.watchOpened)
+	n.claims, err3 = newFeed(claims, name, log, convertClaim, nil, n.claimChanged, n.watchOpened)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, fmt.Errorf("watch namespace %s: %w", name, err)
 	}
@@ -159,17 +160,42 @@ func convertClaim(object any) (metav1.Object, sandbox.Claim, error) {
 	return u, c, err
 }
 
-// waitWarm waits until the namespace is warm. It returns false when ctx ends before.
-func (n *namespace) waitWarm(ctx context.Context) bool {
-	const every = 20 * time.Millisecond // it is looked at in memory alone
+// whenWarm calls f whenever the namespace has become warm, for the first time or after a gap, until ctx ends.
+func (n *namespace) whenWarm(ctx context.Context, f func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-n.opened:
+		}
+		if n.settles(ctx) {
+			f()
+		}
+	}
+}
+
+// settles waits until the namespace is warm. It returns false if a watch is not open: when it opens, opened tells.
+func (n *namespace) settles(ctx context.Context) bool {
+	const every = 10 * time.Millisecond // a list that has arrived is taken in at once
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	for !n.warm() {
+	for n.pods.live.Load() && n.sandboxes.live.Load() && n.claims.live.Load() {
+		if n.warm() {
+			return true
+		}
 		select {
 		case <-ctx.Done():
 			return false
 		case <-ticker.C:
 		}
 	}
-	return true
+	return false
+}
+
+// watchOpened never waits: one notice is as good as many.
+func (n *namespace) watchOpened() {
+	select {
+	case n.opened <- struct{}{}:
+	default:
+	}
 }

@@ -71,7 +71,7 @@ func (w *Watch) judgeKey(ctx context.Context, n *namespace, s suspect, r keystor
 	case agent.Name != r.Agent:
 		return w.revokeKey(ctx, r, fmt.Sprintf("its pod is now the agent %q", agent.Name))
 	case !agent.EndsAt.IsZero():
-		w.queue.AddAfter(s, max(agent.EndsAt.Sub(w.Now()), time.Second))
+		w.queue.AddAfter(s, max(agent.EndsAt.Sub(w.Rules.Now()), time.Second))
 	}
 	return nil
 }

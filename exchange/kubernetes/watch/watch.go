@@ -55,6 +55,10 @@ type Watch struct {
 	saidFull   bool
 }
 
+// graceSlack is added to a grace period: clocks differ, and a pod that is deleted without grace is first said to be about to
+// end.
+const graceSlack = 2 * time.Second
+
 // followed is a namespace that Run follows.
 type followed struct {
 	n     *namespace
@@ -68,7 +72,8 @@ func New(opts Options) *Watch {
 	const pending = 256 // of namespaces at once; one that finds no room is found by the next sweep
 	// A watch looks at how things are, not at who may begin: a pod that is being deleted keeps its keys until its grace is
 	// over. Tenants are not looked at: labels of service accounts are not watched.
-	opts.Rules.AllowTerminating, opts.Rules.TenantLabel, opts.Rules.Now = true, "", opts.Now
+	opts.Rules.AllowTerminating, opts.Rules.TenantLabel = true, ""
+	opts.Rules.Now = func() time.Time { return opts.Now().Add(-graceSlack) }
 	return &Watch{
 		Options:    opts,
 		live:       kubernetes.Cluster{Client: opts.Client},
@@ -162,9 +167,10 @@ func (w *Watch) follow(ctx context.Context, wg *sync.WaitGroup, name string, fix
 	w.namespaces[name] = &followed{n: n, stop: stop, fixed: fixed}
 	wg.Go(func() { n.run(ctx) })
 	wg.Go(func() {
-		if n.waitWarm(ctx) {
-			w.Log.InfoContext(ctx, "watching pods, Sandboxes and claims", "namespace", name)
+		said := sync.OnceFunc(func() { w.Log.InfoContext(ctx, "watching pods, Sandboxes and claims", "namespace", name) })
+		n.whenWarm(ctx, func() {
+			said()
 			w.look(ctx, n)
-		}
+		})
 	})
 }
