@@ -40,7 +40,7 @@ func (n NewKey) validate() error {
 
 // CreateKey makes an opaque key for an admin.
 func (x *Exchange) CreateKey(ctx context.Context, authorization []string, n NewKey) (Minted, error) {
-	by, err := x.admin(ctx, authorization)
+	by, err := x.admin(ctx, authorization, VerbCreate)
 	if err != nil {
 		return Minted{}, err
 	}
@@ -61,13 +61,13 @@ func (x *Exchange) CreateKey(ctx context.Context, authorization []string, n NewK
 	if err := x.Store.AddKey(ctx, r); err != nil {
 		return Minted{}, storeUnavailable(err)
 	}
-	x.audit(ctx, "created", r, slog.String("by", by.ID))
+	x.audit(ctx, "created", r, slog.String("by", by))
 	return Minted{Key: secret.Text, Record: r}, nil
 }
 
 // ListKeys returns every key for an admin, the oldest first.
 func (x *Exchange) ListKeys(ctx context.Context, authorization []string) ([]keystore.Record, error) {
-	if _, err := x.admin(ctx, authorization); err != nil {
+	if _, err := x.admin(ctx, authorization, VerbList); err != nil {
 		return nil, err
 	}
 	list, err := x.Store.Keys(ctx)
@@ -79,11 +79,11 @@ func (x *Exchange) ListKeys(ctx context.Context, authorization []string) ([]keys
 
 // RevokeKey ends a key for an admin. Revoking it again is no error.
 func (x *Exchange) RevokeKey(ctx context.Context, authorization []string, id string) error {
-	by, err := x.admin(ctx, authorization)
+	by, err := x.admin(ctx, authorization, VerbDelete)
 	if err != nil {
 		return err
 	}
-	err = x.Store.Revoke(ctx, id, "revoked by admin key "+by.ID, x.Now())
+	err = x.Store.Revoke(ctx, id, "revoked by "+by, x.Now())
 	switch {
 	case errors.Is(err, keystore.ErrNotFound):
 		return &gateway.Error{
@@ -93,7 +93,7 @@ func (x *Exchange) RevokeKey(ctx context.Context, authorization []string, id str
 	case err != nil:
 		return storeUnavailable(err)
 	}
-	x.audit(ctx, "revoked", keystore.Record{ID: id}, slog.String("by", by.ID))
+	x.audit(ctx, "revoked", keystore.Record{ID: id}, slog.String("by", by))
 	return nil
 }
 
@@ -131,8 +131,14 @@ func EnsureAdminKey(ctx context.Context, store Store, text string, now time.Time
 	return nil
 }
 
-// CheckAdmin says whether the Authorization lines present a good admin key.
-func (x *Exchange) CheckAdmin(ctx context.Context, authorization []string) error {
-	_, err := x.admin(ctx, authorization)
+// CheckAdmin says whether the Authorization lines let the caller do what the verb says.
+func (x *Exchange) CheckAdmin(ctx context.Context, authorization []string, verb Verb) error {
+	_, err := x.admin(ctx, authorization, verb)
 	return err
+}
+
+// WhoAmI returns the record of the caller's own key, so that whoever builds an agent can see what it reaches, until when,
+// and what survives a restart of its sandbox.
+func (x *Exchange) WhoAmI(ctx context.Context, authorization []string) (keystore.Record, error) {
+	return x.caller(ctx, authorization)
 }

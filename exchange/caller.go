@@ -71,19 +71,44 @@ func (x *Exchange) usable(r keystore.Record) error {
 	return nil
 }
 
-// admin lets admin keys pass.
-func (x *Exchange) admin(ctx context.Context, authorization []string) (keystore.Record, error) {
+// Verb is what an admin wants to do with keys, in the words of Kubernetes' RBAC.
+type Verb string
+
+// The verbs.
+const (
+	VerbList   Verb = "list"
+	VerbCreate Verb = "create"
+	VerbDelete Verb = "delete"
+)
+
+// Admins says whether the user whom a cluster's token belongs to may manage keys. It returns the user's name for the
+// record, or a *gateway.Error.
+type Admins interface {
+	Authorize(ctx context.Context, token string, verb Verb) (user string, err error)
+}
+
+// admin lets those pass who hold an admin key, and users of the cluster whom it allows to. It returns who that is, for the
+// record.
+func (x *Exchange) admin(ctx context.Context, authorization []string, verb Verb) (by string, err error) {
 	r, err := x.caller(ctx, authorization)
-	if err != nil {
-		return keystore.Record{}, err
-	}
-	if r.Kind != keystore.Admin {
-		return keystore.Record{}, &gateway.Error{
+	switch {
+	case err == nil && r.Kind == keystore.Admin:
+		return "admin key " + r.ID, nil
+	case err == nil:
+		return "", &gateway.Error{
 			Status: http.StatusForbidden, Code: gateway.CodeForbidden, Reason: "not_an_admin_key",
 			Message: "keys are managed with an admin key: this one reaches a namespace",
 		}
 	}
-	return r, nil
+	presented, noKey := key.FromAuthorization(authorization)
+	if x.Admins == nil || noKey != nil || key.LooksLikeSecret(presented) || gateway.AsError(err).Status != http.StatusUnauthorized {
+		return "", err
+	}
+	user, err := x.Admins.Authorize(ctx, presented, verb)
+	if err != nil {
+		return "", err
+	}
+	return "user " + user, nil
 }
 
 func notAKey(err error) error {

@@ -35,7 +35,7 @@ type Verifier interface {
 	Verify(ctx context.Context, presented string) (key.Claims, error)
 }
 
-// Options configures New. All of it is needed but Minted.
+// Options configures New. All of it is needed but what may be nil.
 type Options struct {
 	Authenticator Authenticator
 	Store         Store
@@ -44,6 +44,8 @@ type Options struct {
 	KeyTTL        time.Duration
 	Now           func() time.Time
 	Log           *slog.Logger
+	// Admins lets users of the cluster manage keys, besides those who hold an admin key. May be nil.
+	Admins Admins
 	// Minted hears of every key of a pod once it is stored: a pod that was deleted just before would be missed otherwise by
 	// whoever watches pods to revoke their keys. It must not wait. May be nil.
 	Minted func(r keystore.Record)

@@ -211,6 +211,16 @@ print("kept", n)
 	}
 }
 
+func TestTheHolderOfAKeyAsksWhatItReaches(t *testing.T) {
+	dir := shortDir(t)
+	_, env := up(t, dir)
+	key := mint(t, env["RECALL_URL"], mustRun(t, "dev", "token", "--data", dir, "--pod", "p", "--claim", "c"))
+	status, answer, err := call(http.MethodGet, env["RECALL_URL"]+"/v1/whoami", key, nil)
+	if err != nil || status != http.StatusOK || answer["namespace"] != "agents:c" || answer["sandbox"] == nil {
+		t.Errorf("%d %v %v", status, answer, err)
+	}
+}
+
 func TestOnlyEnvoyListensOnTCP(t *testing.T) {
 	p, env := up(t, shortDir(t))
 	_, port, err := net.SplitHostPort(strings.TrimPrefix(env["RECALL_URL"], "http://"))

@@ -199,3 +199,29 @@ func TestTheKeySetIsPublished(t *testing.T) {
 		t.Errorf("healthz = %d", a.status)
 	}
 }
+
+func TestWhoAmITellsTheHolderOfAKeyWhatItReachesAndWhatSurvives(t *testing.T) {
+	r := newRig(t, sandbox.Options{})
+	minted := r.mint(r.token(devcluster.PodSpec{Name: "a", Claim: "run-1"}))
+	a := r.send(http.MethodGet, "/v1/whoami", minted.text("key"), "")
+	if a.status != 200 || a.text("namespace") != "agents:run-1" || a.text("session") != "a" || a.text("expires_at") != minted.text("expires_at") {
+		t.Errorf("%d %v", a.status, a.body)
+	}
+	regime, _ := a.body["sandbox"].(map[string]any)
+	if regime["claim"] != "run-1" || regime["started"] != sandbox.Cold || len(regime["keeps"].([]any)) != 1 {
+		t.Errorf("sandbox = %v", a.body["sandbox"])
+	}
+	if _, shown := a.body["key"]; shown {
+		t.Error("the key is shown again")
+	}
+	made := r.send(http.MethodPost, "/v1/keys", r.admin, `{"namespace":"team"}`)
+	if a := r.send(http.MethodGet, "/v1/whoami", made.text("key"), ""); a.status != 200 || a.text("namespace") != "team" || a.body["sandbox"] != nil {
+		t.Errorf("%d %v", a.status, a.body)
+	}
+	if a := r.send(http.MethodGet, "/v1/whoami", r.admin, ""); a.status != 200 || a.body["admin"] != true {
+		t.Errorf("%d %v", a.status, a.body)
+	}
+	if a := r.send(http.MethodGet, "/v1/whoami", "", ""); a.status != 401 {
+		t.Errorf("%d %v", a.status, a.body)
+	}
+}

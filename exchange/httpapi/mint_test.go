@@ -259,7 +259,7 @@ func TestABodyIsOneObjectWithKnownMembers(t *testing.T) {
 func TestOtherMethodsAndPaths(t *testing.T) {
 	r := newRig(t, sandbox.Options{})
 	for path, allow := range map[string]string{
-		"/v1/auth/kubernetes": "POST", "/v1/keys/renew": "POST", "/v1/keys": "GET, POST", "/v1/keys/abc": "DELETE", "/.well-known/jwks.json": "GET",
+		"/v1/auth/kubernetes": "POST", "/v1/keys/renew": "POST", "/v1/keys": "GET, POST", "/v1/keys/abc": "DELETE", "/v1/whoami": "GET", "/.well-known/jwks.json": "GET",
 	} {
 		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
 			if slices.Contains(strings.Split(allow, ", "), method) {

@@ -60,7 +60,7 @@ func (h *Handler) create(w http.ResponseWriter, r *http.Request) error {
 		ExpiresIn string `json:"expires_in"`
 	}
 	// Who asks comes before what is asked: a stranger learns nothing from the checks of a body.
-	if err := h.exchange.CheckAdmin(r.Context(), r.Header.Values("Authorization")); err != nil {
+	if err := h.exchange.CheckAdmin(r.Context(), r.Header.Values("Authorization"), exchange.VerbCreate); err != nil {
 		return err
 	}
 	if err := readJSON(r, &body, required); err != nil {
@@ -87,6 +87,14 @@ func (h *Handler) revoke(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+func (h *Handler) whoami(w http.ResponseWriter, r *http.Request) error {
+	k, err := h.exchange.WhoAmI(r.Context(), r.Header.Values("Authorization"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, recordJSON(k))
 }
 
 func (h *Handler) jwks(w http.ResponseWriter, r *http.Request) error {

@@ -106,14 +106,17 @@ func only(values authenticationv1.ExtraValue) string {
 // outages are words of the API server about itself and not about the token, which it puts in the same place.
 var outages = []string{"etcdserver:", "context deadline exceeded", "connection refused", "timed out", "timeout", "unable to handle", "too many requests"}
 
+func speaksOfOutage(words string) bool {
+	words = strings.ToLower(words)
+	return slices.ContainsFunc(outages, func(outage string) bool { return strings.Contains(words, outage) })
+}
+
 // rejection words a refusal. The API server's own words stay in the log: they may change, and speak of more than the
 // caller's token.
 func (r *Reviewer) rejection(words string, said claimed) error {
 	cause := errors.New("the API server says: " + words)
-	for _, outage := range outages {
-		if strings.Contains(strings.ToLower(words), outage) {
-			return fmt.Errorf("review token: %w", cause)
-		}
+	if speaksOfOutage(words) {
+		return fmt.Errorf("review token: %w", cause)
 	}
 	if said.expired(r.now()) {
 		return reject("expired", "the token has expired: read the projected file again, the kubelet renews it", cause)

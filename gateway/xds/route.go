@@ -59,6 +59,7 @@ func exchangeRoutes(e Exchange) []*routev3.Route {
 		{Path{Exact: "/v1/auth/kubernetes"}, tokens},
 		{Path{Exact: "/v1/keys"}, admin},
 		{Path{Prefix: "/v1/keys/"}, admin},
+		{Path{Exact: "/v1/whoami"}, admin},
 		{Path{Exact: "/.well-known/jwks.json"}, admin},
 	} {
 		route := r.path.route("exchange", &routev3.RouteAction{
