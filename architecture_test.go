@@ -25,7 +25,7 @@ var mayImport = map[string][]string{
 	"exchange":             {"exchange/sandbox", "gateway", "internal/key", "internal/keystore", "internal/periodic"},
 	"exchange/sandbox":     {},
 	"exchange/oidc":        {"exchange", "exchange/sandbox", "internal/key"},
-	"exchange/devcluster":  {"exchange/sandbox", "internal/filelock", "internal/sqlite"},
+	"exchange/devcluster":  {"exchange/sandbox", "internal/filelock", "internal/keystore", "internal/periodic", "internal/sqlite"},
 	"exchange/httpapi":     {"exchange", "gateway", "internal/keystore"},
 	"memory":               {"gateway", "internal/sqlite"}, // and all below it
 	"internal/filelock":    {},

@@ -74,7 +74,11 @@ func (c *exchangeCommand) Run(env *environment) error {
 			return err
 		}
 	}
-	outer, err := newOuterDoor(env.ctx, store, cluster, c.keyNameFlags, c.mintFlags, env.log)
+	v, err := cluster.voucher(env.ctx, store, c.mintFlags, env.log)
+	if err != nil {
+		return err
+	}
+	outer, err := newOuterDoor(env.ctx, store, v, c.keyNameFlags, c.mintFlags, env.log)
 	if err != nil {
 		return err
 	}
@@ -83,7 +87,7 @@ func (c *exchangeCommand) Run(env *environment) error {
 		return err
 	}
 	env.log.Info("exchange is ready", "listen", c.Listen)
-	return runParts(env.ctx, outer.parts(l))
+	return runParts(env.ctx, outer.allParts(l))
 }
 
 // devCluster is the development cluster and its issuer.
@@ -109,8 +113,34 @@ func openDevCluster(ctx context.Context, dir string) (*devCluster, error) {
 
 func (c *devCluster) close() { _ = c.Close() } // every write was durable when it returned
 
+// voucher says whose a token is, and brings what has to run for that.
+type voucher struct {
+	authenticator exchange.Authenticator
+	admins        exchange.Admins         // nil: admin keys alone
+	minted        func(r keystore.Record) // nil: nobody wants to hear
+	parts         []part
+}
+
+// voucher makes the development cluster say whose a token is.
+func (c *devCluster) voucher(ctx context.Context, store keystore.Store, f mintFlags, log *slog.Logger) (voucher, error) {
+	jwks, err := c.issuer.JWKS(ctx)
+	if err != nil {
+		return voucher{}, err
+	}
+	reviewer, err := oidc.New(jwks, oidc.Options{Issuer: devcluster.IssuerURL, Audience: f.Audience, Now: time.Now})
+	if err != nil {
+		return voucher{}, err
+	}
+	rules := sandbox.Options{RequireClaim: f.RequireClaim}
+	return voucher{
+		authenticator: &exchange.PodAuthenticator{Reviewer: reviewer, Cluster: c, Options: rules},
+		parts:         []part{quietly(func(ctx context.Context) { c.Reap(ctx, store, time.Now, log) })},
+	}, nil
+}
+
 // outerDoor is the exchange with all that runs for it.
 type outerDoor struct {
+	voucher
 	exchange *exchange.Exchange
 	handler  *httpapi.Handler
 	signer   *key.Signer
@@ -118,16 +148,8 @@ type outerDoor struct {
 	log      *slog.Logger
 }
 
-func newOuterDoor(ctx context.Context, store keystore.Store, cluster *devCluster, names keyNameFlags, f mintFlags, log *slog.Logger) (*outerDoor, error) {
+func newOuterDoor(ctx context.Context, store keystore.Store, v voucher, names keyNameFlags, f mintFlags, log *slog.Logger) (*outerDoor, error) {
 	if err := f.validate(); err != nil {
-		return nil, err
-	}
-	jwks, err := cluster.issuer.JWKS(ctx)
-	if err != nil {
-		return nil, err
-	}
-	reviewer, err := oidc.New(jwks, oidc.Options{Issuer: devcluster.IssuerURL, Audience: f.Audience, Now: time.Now})
-	if err != nil {
 		return nil, err
 	}
 	signer, err := key.NewSigner(ctx, store, key.SignerOptions{
@@ -138,7 +160,9 @@ func newOuterDoor(ctx context.Context, store keystore.Store, cluster *devCluster
 	}
 	keys := key.NewKeySet(store, time.Now)
 	x := exchange.New(exchange.Options{
-		Authenticator: &exchange.PodAuthenticator{Reviewer: reviewer, Cluster: cluster, Options: sandbox.Options{RequireClaim: f.RequireClaim}},
+		Authenticator: v.authenticator,
+		Admins:        v.admins,
+		Minted:        v.minted,
 		Store:         store,
 		Signer:        signer,
 		Verifier:      key.NewVerifier(keys, names.KeyIssuer, names.KeyAudience, time.Now),
@@ -146,11 +170,11 @@ func newOuterDoor(ctx context.Context, store keystore.Store, cluster *devCluster
 		Now:           time.Now,
 		Log:           log,
 	})
-	return &outerDoor{exchange: x, handler: httpapi.New(x, store.Ping, log), signer: signer, keys: keys, log: log}, nil
+	return &outerDoor{voucher: v, exchange: x, handler: httpapi.New(x, store.Ping, log), signer: signer, keys: keys, log: log}, nil
 }
 
-func (o *outerDoor) parts(l net.Listener) []part {
-	return []part{
+func (o *outerDoor) allParts(l net.Listener) []part {
+	return append([]part{
 		func(ctx context.Context) error { return serve.HTTP(ctx, l, o.handler, o.log) },
 		quietly(o.exchange.Run),
 		quietly(func(ctx context.Context) {
@@ -161,7 +185,7 @@ func (o *outerDoor) parts(l net.Listener) []part {
 		quietly(func(ctx context.Context) {
 			o.keys.Run(ctx, func(err error) { o.log.Warn("verification keys could not be read; those known stay", "error", err) })
 		}),
-	}
+	}, o.parts...)
 }
 
 // ensureAdminKey makes the store know the admin key in the file, which is made if there is none.

@@ -102,7 +102,12 @@ func (s *services) startExamplePod(env *environment, cluster *devCluster, audien
 }
 
 func (s *services) startExchange(env *environment, dir *dataDir, c *upCommand, store keystore.Store, cluster *devCluster) error {
-	outer, err := newOuterDoor(env.ctx, store, cluster, c.keyNameFlags, c.mintFlags, env.log.With("part", "exchange"))
+	log := env.log.With("part", "exchange")
+	v, err := cluster.voucher(env.ctx, store, c.mintFlags, log)
+	if err != nil {
+		return err
+	}
+	outer, err := newOuterDoor(env.ctx, store, v, c.keyNameFlags, c.mintFlags, log)
 	if err != nil {
 		return err
 	}
@@ -110,7 +115,7 @@ func (s *services) startExchange(env *environment, dir *dataDir, c *upCommand, s
 	if err != nil {
 		return err
 	}
-	s.parts = append(s.parts, outer.parts(l)...)
+	s.parts = append(s.parts, outer.allParts(l)...)
 	say(env.stdout, "exchange", dir.socket("exchange"))
 	return nil
 }

@@ -211,6 +211,23 @@ print("kept", n)
 	}
 }
 
+func TestAKeyEndsWhenItsPodOrClaimDoes(t *testing.T) {
+	dir := shortDir(t)
+	_, env := up(t, dir)
+	for name, end := range map[string][]string{"pod": {"dev", "pod", "delete", "--pod", "of-pod"}, "claim": {"dev", "claim", "delete", "--claim", "claim-of-claim"}} {
+		key := mint(t, env["RECALL_URL"], mustRun(t, "dev", "token", "--data", dir, "--pod", "of-"+name, "--claim", "claim-of-"+name))
+		remember(t, env["RECALL_URL"], key, "vim")
+		mustRun(t, append(end, "--data", dir)...)
+		eventually(t, "the key of the deleted "+name+" is refused", func() error {
+			status, _, err := call(http.MethodPost, env["RECALL_URL"]+"/v1/predicates", key, nil)
+			if err == nil && status != http.StatusUnauthorized {
+				err = errors.New(strconv.Itoa(status))
+			}
+			return err
+		})
+	}
+}
+
 func TestTheHolderOfAKeyAsksWhatItReaches(t *testing.T) {
 	dir := shortDir(t)
 	_, env := up(t, dir)
