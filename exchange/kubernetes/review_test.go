@@ -94,8 +94,8 @@ func TestExchangesOfOneTokenAtOnceAreOneTokenReview(t *testing.T) {
 	s := defaults()
 	cluster := kubetest.Shared(t)
 	proxy := cluster.Proxy(t)
-	userAgent := "exchange of " + t.Name()
-	s.config = proxy.Config(cluster.ExchangeConfig(t, userAgent))
+	agent := userAgent(t)
+	s.config = proxy.Config(cluster.ExchangeConfig(t, agent))
 	r := newRig(t, s)
 	token := r.Token(r.Pod("solo", "default"), audience)
 
@@ -124,7 +124,7 @@ func TestExchangesOfOneTokenAtOnceAreOneTokenReview(t *testing.T) {
 	for a := range answers {
 		keys[r.gets(a, "solo").body.ID] = true
 	}
-	if n := reviews(cluster.Calls(t, userAgent)); n != 1 || len(keys) != many {
+	if n := reviews(cluster.Calls(t, agent)); n != 1 || len(keys) != many {
 		t.Errorf("%d TokenReviews and %d keys for %d exchanges at once, want 1 and %d", n, len(keys), many, many)
 	}
 }

@@ -72,7 +72,7 @@ func defaults() setup {
 func newRig(t *testing.T, s setup) *rig {
 	t.Helper()
 	cluster := kubetest.Shared(t)
-	r := &rig{Namespace: cluster.Namespace(t), t: t, cluster: cluster, userAgent: "exchange of " + t.Name(), dir: t.TempDir(), log: &log{}}
+	r := &rig{Namespace: cluster.Namespace(t), t: t, cluster: cluster, userAgent: userAgent(t), dir: t.TempDir(), log: &log{}}
 	if !s.silent {
 		r.Allow(s.leave...)
 	}
@@ -209,7 +209,10 @@ func (r *rig) in(t *testing.T) *rig {
 	return &rig{Namespace: r.Namespace, t: t, cluster: r.cluster, userAgent: r.userAgent, client: r.client, dir: r.dir, store: r.store, watch: r.watch, url: r.url, log: r.log}
 }
 
-var markers atomic.Int64
+var markers, agents atomic.Int64
+
+// userAgent tells one exchange from another, in whichever run of a test.
+func userAgent(t *testing.T) string { return fmt.Sprintf("exchange %d of %s", agents.Add(1), t.Name()) }
 
 // catchUp waits until the watch has heard of all that the test did so far.
 func (r *rig) catchUp() {

@@ -356,7 +356,7 @@ func TestAKeyIsRevokedWithinTwoSecondsOfItsPodsEnd(t *testing.T) {
 	var wg sync.WaitGroup
 	other := r.openStore()
 	wg.Go(func() {
-		_ = other.WatchRevocations(ctx, func(id string) {
+		_ = other.WatchRevocations(ctx, func(id string, _ time.Time) {
 			mu.Lock()
 			defer mu.Unlock()
 			heard[id] = time.Now()
