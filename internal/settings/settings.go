@@ -1,6 +1,6 @@
 // Package settings reads the one YAML file that may stand in the place of flags, and shows the settings in force.
 //
-// The file holds a section a command, and in it the names of that command's flags:
+// The file holds a section a command, and in it the names of that command's flags; those of its default subcommand too:
 //
 //	extauthz:
 //	  revocation-cache-ttl: 10s
@@ -113,7 +113,9 @@ func (f *File) Resolve(_ *kong.Context, parent *kong.Path, flag *kong.Flag) (any
 func commandPath(n *kong.Node) []string {
 	var path []string
 	for ; n != nil && n.Type == kong.CommandNode; n = n.Parent {
-		path = append([]string{n.Name}, path...)
+		if n.Parent == nil || n.Parent.DefaultCmd != n {
+			path = append([]string{n.Name}, path...)
+		}
 	}
 	return path
 }
@@ -142,15 +144,23 @@ func lookup(section *yaml.Node, name string) *yaml.Node {
 
 func child(n *kong.Node, name string) *kong.Node {
 	for _, c := range n.Children {
-		if c.Type == kong.CommandNode && c.Name == name {
+		if c.Type == kong.CommandNode && c.Name == name && c != n.DefaultCmd {
 			return c
 		}
 	}
 	return nil
 }
 
+// flagsOf are the flags that may stand in a command's section.
+func flagsOf(n *kong.Node) []*kong.Flag {
+	if n.DefaultCmd == nil || n.Type == kong.ApplicationNode {
+		return n.Flags
+	}
+	return slices.Concat(n.Flags, flagsOf(n.DefaultCmd))
+}
+
 func flag(n *kong.Node, name string) *kong.Flag {
-	for _, f := range n.Flags {
+	for _, f := range flagsOf(n) {
 		if f.Name == name && name != "help" && name != "config" {
 			return f
 		}
@@ -161,9 +171,11 @@ func flag(n *kong.Node, name string) *kong.Flag {
 func known(n *kong.Node) string {
 	var names []string
 	for _, c := range n.Children {
-		names = append(names, c.Name)
+		if c != n.DefaultCmd {
+			names = append(names, c.Name)
+		}
 	}
-	for _, f := range n.Flags {
+	for _, f := range flagsOf(n) {
 		if flag(n, f.Name) != nil {
 			names = append(names, f.Name)
 		}

@@ -21,7 +21,9 @@ type line struct {
 		Deep  struct {
 			Size int `default:"1"`
 		} `cmd:""`
-		Run struct{} `cmd:"" default:"1"`
+		Run struct {
+			Speed int `default:"1"`
+		} `cmd:"" default:"withargs"`
 	} `cmd:""`
 }
 
@@ -58,6 +60,18 @@ func TestAFlagGoesBeforeItsVariableBeforeTheFileBeforeTheDefault(t *testing.T) {
 	}
 	if l, err = parse(t, "", "door", "deep"); err != nil || l.Door.Deep.Size != 1 {
 		t.Errorf("an empty file: %+v, %v", l, err)
+	}
+}
+
+func TestTheFlagsOfADefaultSubcommandAreInItsCommandsSection(t *testing.T) {
+	for _, args := range [][]string{{"door"}, {"door", "run"}} {
+		l, err := parse(t, "door:\n  speed: 7\n  ttl: 10s\n", args...)
+		if err != nil || l.Door.Run.Speed != 7 || l.Door.TTL != 10*time.Second {
+			t.Errorf("%v: %+v, %v", args, l, err)
+		}
+	}
+	if _, err := parse(t, "door:\n  run:\n    speed: 7\n", "door"); err == nil || !strings.Contains(err.Error(), `"door.run"`) {
+		t.Errorf("a section of its own: %v", err)
 	}
 }
 
