@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sallyport/exchange/sandbox"
@@ -88,7 +88,7 @@ func outcome(err error, c call) error {
 // "../../other/sandboxes/x" would lead to another namespace.
 func segments(names ...string) bool {
 	for _, name := range names {
-		if name == "" || len(path.IsValidPathSegmentName(name)) > 0 {
+		if name == "" || len(content.IsPathSegmentName(name)) > 0 {
 			return false
 		}
 	}

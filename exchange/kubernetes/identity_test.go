@@ -315,8 +315,10 @@ func TestTheAnswerSaysInWhichRegimeTheSandboxRuns(t *testing.T) {
 			claim := r.Make("SandboxClaim", "run-1", pool)
 			return r.Pod("python-abcde", "default", r.Make("Sandbox", "python-abcde", kubetest.OwnedBy(claim.Owner())).Owner())
 		}, `"sandbox":{"claim":"run-1","pool":"python","started":"warm","keeps":["memory"]}`},
-		"without a claim": {func(r *rig) *corev1.Pod { return r.Pod("run-1", "default", r.Make("Sandbox", "run-1").Owner()) },
-			`"sandbox":{"started":"cold","keeps":["memory"]}`},
+		"without a claim": {
+			func(r *rig) *corev1.Pod { return r.Pod("run-1", "default", r.Make("Sandbox", "run-1").Owner()) },
+			`"sandbox":{"started":"cold","keeps":["memory"]}`,
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			r := newRig(t, defaults())

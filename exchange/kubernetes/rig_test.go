@@ -35,7 +35,7 @@ const audience = "recall"
 // rig is an exchange on the real API, with all of its parts, and one namespace of the cluster.
 type rig struct {
 	*kubetest.Namespace
-	t         *testing.T
+	t         testing.TB
 	cluster   *kubetest.Cluster
 	userAgent string
 	client    *kubernetes.Client
@@ -69,7 +69,7 @@ func defaults() setup {
 	}
 }
 
-func newRig(t *testing.T, s setup) *rig {
+func newRig(t testing.TB, s setup) *rig {
 	t.Helper()
 	cluster := kubetest.Shared(t)
 	r := &rig{Namespace: cluster.Namespace(t), t: t, cluster: cluster, userAgent: userAgent(t), dir: t.TempDir(), log: &log{}}
@@ -170,27 +170,35 @@ type answer struct {
 
 func (r *rig) send(method, path, body string, header ...string) answer {
 	r.t.Helper()
-	request, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
+	a, err := r.sendBy(http.DefaultClient, method, path, body, header...)
 	if err != nil {
 		r.t.Fatal(err)
+	}
+	return a
+}
+
+func (r *rig) sendBy(client *http.Client, method, path, body string, header ...string) (a answer, err error) {
+	request, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
+	if err != nil {
+		return a, err
 	}
 	for i := 0; i < len(header); i += 2 {
 		request.Header.Set(header[i], header[i+1])
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
-		r.t.Fatal(err)
+		return a, err
 	}
-	defer response.Body.Close()
+	defer response.Body.Close() //nolint:errcheck // it has been read
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		r.t.Fatal(err)
+		return a, err
 	}
-	a := answer{status: response.StatusCode, header: response.Header, text: string(text)}
-	if err := json.Unmarshal(text, &a.body); err != nil {
-		r.t.Fatalf("answer %q: %v", text, err)
+	a = answer{status: response.StatusCode, header: response.Header, text: string(text)}
+	if err := json.Unmarshal(text, &a.body); err != nil && len(text) > 0 {
+		return a, fmt.Errorf("answer %q: %w", text, err)
 	}
-	return a
+	return a, nil
 }
 
 func tokenBody(token string) string { return `{"token":"` + token + `"}` }
@@ -205,14 +213,14 @@ func (r *rig) exchange(token string) answer {
 }
 
 // in is the rig for a subtest.
-func (r *rig) in(t *testing.T) *rig {
+func (r *rig) in(t testing.TB) *rig {
 	return &rig{Namespace: r.Namespace, t: t, cluster: r.cluster, userAgent: r.userAgent, client: r.client, dir: r.dir, store: r.store, watch: r.watch, url: r.url, log: r.log}
 }
 
 var markers, agents atomic.Int64
 
 // userAgent tells one exchange from another, in whichever run of a test.
-func userAgent(t *testing.T) string { return fmt.Sprintf("exchange %d of %s", agents.Add(1), t.Name()) }
+func userAgent(t testing.TB) string { return fmt.Sprintf("exchange %d of %s", agents.Add(1), t.Name()) }
 
 // catchUp waits until the watch has heard of all that the test did so far.
 func (r *rig) catchUp() {

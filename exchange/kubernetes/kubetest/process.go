@@ -27,7 +27,7 @@ func start(dir, binary string, args ...string) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make log of %s: %w", p.name, err)
 	}
-	p.cmd = exec.Command(binary, args...) //nolint:gosec // the path is ours
+	p.cmd = exec.Command(binary, args...)
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir}
 	p.cmd.SysProcAttr = sysProcAttr()

@@ -47,17 +47,39 @@ func (w *Watch) judge(ctx context.Context, s suspect) error {
 	if n == nil {
 		return nil // nothing can be said; all keys are looked at when it is warm again
 	}
+	type holder struct{ podUID, agent string }
+	verdicts := map[holder]verdict{} // a pod that renews has many keys
 	for _, r := range keys {
-		if err := w.judgeKey(ctx, n, s, r); err != nil {
-			return err
+		h := holder{r.PodUID, r.Agent}
+		v, known := verdicts[h]
+		if !known {
+			if v, err = w.verdict(ctx, n, r); err != nil {
+				return err
+			}
+			verdicts[h] = v
+			if err := w.carryOut(ctx, s, r, v); err != nil {
+				return err
+			}
+		}
+		if v.key != "" {
+			if err := w.revokeKey(ctx, r, v.key); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// judgeKey believes what is at hand when it speaks for a key. When it speaks against it, it may be behind, or one watch
+// verdict says what is to become of a key.
+type verdict struct {
+	pod   string        // why all keys of its pod end; empty: they do not
+	key   string        // why the key alone ends; empty: it does not
+	again time.Duration // when to look again; 0: when something happens
+}
+
+// verdict believes what is at hand when it speaks for a key. When it speaks against it, it may be behind, or one watch
 // ahead of another: then the API server has the last word.
-func (w *Watch) judgeKey(ctx context.Context, n *namespace, s suspect, r keystore.Record) error {
+func (w *Watch) verdict(ctx context.Context, n *namespace, r keystore.Record) (verdict, error) {
 	agent, err := sandbox.Resolve(ctx, atHand{n}, subject(r), w.Rules)
 	if err != nil || agent.Name != r.Agent {
 		agent, err = sandbox.Resolve(ctx, w.live, subject(r), w.Rules)
@@ -65,15 +87,26 @@ func (w *Watch) judgeKey(ctx context.Context, n *namespace, s suspect, r keystor
 	var refused *sandbox.RefusedError
 	switch {
 	case errors.As(err, &refused):
-		return w.revokePod(ctx, s, r.PodUID, reason(refused.Refusal))
+		return verdict{pod: reason(refused.Refusal)}, nil
 	case err != nil:
-		return err
+		return verdict{}, err
 	case agent.Name != r.Agent:
-		return w.revokeKey(ctx, r, fmt.Sprintf("its pod is now the agent %q", agent.Name))
+		return verdict{key: fmt.Sprintf("its pod is now the agent %q", agent.Name)}, nil
 	case !agent.EndsAt.IsZero():
-		w.queue.AddAfter(s, max(agent.EndsAt.Sub(w.Rules.Now()), time.Second))
+		return verdict{again: max(agent.EndsAt.Sub(w.Rules.Now()), time.Second)}, nil
 	}
-	return nil
+	return verdict{}, nil
+}
+
+// carryOut does what a verdict says of the pod.
+func (w *Watch) carryOut(ctx context.Context, s suspect, r keystore.Record, v verdict) error {
+	if v.again > 0 {
+		w.queue.AddAfter(s, v.again)
+	}
+	if v.pod == "" {
+		return nil
+	}
+	return w.revokePod(ctx, s, r.PodUID, v.pod)
 }
 
 // reasons say why a key was revoked, to whoever lists keys.

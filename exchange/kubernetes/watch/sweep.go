@@ -55,10 +55,15 @@ func (w *Watch) look(ctx context.Context, n *namespace) {
 		return
 	}
 	for _, r := range keys {
-		agent, err := sandbox.Resolve(ctx, atHand{n}, subject(r), w.Rules)
-		if err != nil || agent.Name != r.Agent || !agent.EndsAt.IsZero() {
-			w.queue.Add(suspect{namespace: n.name, pod: r.Session})
-		}
+		w.glance(ctx, n, r)
+	}
+}
+
+// glance holds one key against what is at hand.
+func (w *Watch) glance(ctx context.Context, n *namespace, r keystore.Record) {
+	agent, err := sandbox.Resolve(ctx, atHand{n}, subject(r), w.Rules)
+	if err != nil || agent.Name != r.Agent || !agent.EndsAt.IsZero() {
+		w.queue.Add(suspect{namespace: n.name, pod: r.Session})
 	}
 }
 

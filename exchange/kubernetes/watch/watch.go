@@ -92,14 +92,17 @@ const (
 // Minted hears of a key just stored: its namespace is watched from now on, and if its pod was deleted meanwhile the key
 // ends. It does not wait.
 func (w *Watch) Minted(r keystore.Record) {
-	if w.find(r.PodNamespace) == nil {
+	f := w.find(r.PodNamespace)
+	if f == nil {
 		select {
 		case w.begin <- r.PodNamespace:
 		default: // the next sweep finds it
 		}
 		return // all keys are looked at once the namespace is warm
 	}
-	w.queue.Add(suspect{namespace: r.PodNamespace, pod: r.Session})
+	if f.n.warm() {
+		w.glance(context.Background(), f.n, r)
+	}
 }
 
 // Run follows namespaces and ends keys until ctx ends.
