@@ -29,8 +29,17 @@ type object struct {
 
 func (o object) meta() sandbox.Meta {
 	m := sandbox.Meta{
-		Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), Labels: o.Labels, Annotations: o.Annotations,
+		Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), Labels: o.Labels,
 		Owners: make([]sandbox.Owner, 0, len(o.OwnerReferences)),
+	}
+	// Annotations may be large, and change often: only those that count are kept.
+	for _, name := range []string{sandbox.AnnotationPodName, sandbox.AnnotationSandboxName} {
+		if value, ok := o.Annotations[name]; ok {
+			if m.Annotations == nil {
+				m.Annotations = map[string]string{}
+			}
+			m.Annotations[name] = value
+		}
 	}
 	if o.DeletionTimestamp != nil {
 		m.EndsAt = o.DeletionTimestamp.Time

@@ -5,22 +5,27 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"sallyport/internal/key"
 )
 
 // live is the condition for keys of pods that still open a door; the index keys_by_pod has it in part.
 const live = "kind = 'signed' AND revoked_at IS NULL AND expires_at > ?"
 
+// stillGood is the time at or before which a key must have expired to open no door any more.
+func (s *sqliteStore) stillGood() int64 { return s.now().Add(-key.Leeway).UnixMicro() }
+
 func (s *sqliteStore) PodKeys(ctx context.Context, podNamespace, pod string) ([]Record, error) {
 	const order = " ORDER BY created_at, id"
 	if pod == "" {
-		return s.list(ctx, "WHERE pod_namespace = ? AND "+live+order, podNamespace, s.now().UnixMicro())
+		return s.list(ctx, "WHERE pod_namespace = ? AND "+live+order, podNamespace, s.stillGood())
 	}
-	return s.list(ctx, "WHERE pod_namespace = ? AND session = ? AND "+live+order, podNamespace, pod, s.now().UnixMicro())
+	return s.list(ctx, "WHERE pod_namespace = ? AND session = ? AND "+live+order, podNamespace, pod, s.stillGood())
 }
 
 func (s *sqliteStore) PodNamespaces(ctx context.Context) ([]string, error) {
 	rows, err := s.db.Read.QueryContext(ctx,
-		"SELECT DISTINCT pod_namespace FROM keys WHERE pod_namespace <> '' AND "+live+" ORDER BY pod_namespace", s.now().UnixMicro())
+		"SELECT DISTINCT pod_namespace FROM keys WHERE pod_namespace <> '' AND "+live+" ORDER BY pod_namespace", s.stillGood())
 	if err != nil {
 		return nil, fmt.Errorf("list namespaces of keys: %w", err)
 	}
@@ -47,7 +52,7 @@ func (s *sqliteStore) RevokePod(ctx context.Context, podUID, reason string, at t
 	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
 	rows, err := tx.QueryContext(ctx,
 		"UPDATE keys SET revoked_at = ?, revoked_for = ? WHERE pod_uid = ? AND "+live+" RETURNING id",
-		at.UnixMicro(), reason, podUID, s.now().UnixMicro())
+		at.UnixMicro(), reason, podUID, s.stillGood())
 	if err != nil {
 		return nil, fmt.Errorf("revoke keys of pod: %w", err)
 	}

@@ -13,3 +13,8 @@ $(KUBE_TOOLS)/.built: tools/kube/go.sum tools/kube/kube.mk
 	@$(KUBE_GO) -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=v$(KUBE_VERSION) -X k8s.io/component-base/version.gitMajor=$(word 1,$(subst ., ,$(KUBE_VERSION))) -X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(KUBE_VERSION)))" \
 		-o $(abspath $(KUBE_TOOLS))/kube-apiserver k8s.io/kubernetes/cmd/kube-apiserver
 	@touch $@
+
+.PHONY: bench-exchange
+bench-exchange: kube-tools ## what an exchange costs the API server and the caller, beside a bare TokenReview; two minutes
+	@go test -run '^$$' -bench 'BenchmarkExchange' -benchtime=2000x ./exchange/kubernetes
+	@go test -run '^$$' -bench 'BenchmarkTwoHundredASecond' -benchtime=12000x ./exchange/kubernetes

@@ -30,31 +30,33 @@ func (a atHand) ServiceAccount(context.Context, string, string) (sandbox.Service
 	return sandbox.ServiceAccount{}, errNotWatched
 }
 
-// Cluster implements sandbox.Cluster from what the watches keep, and asks the API server for what they do not. A watch may
-// be behind: whoever is refused on its word must be judged again by the API server's own (exchange.PodAuthenticator does).
-// To be let in on it is safe: what it has not heard of yet ends the key as soon as it does.
+// Cluster implements sandbox.Cluster from what the watches keep; service accounts alone are asked of the API server. In a
+// namespace that is not watched, or not just now, it fails. A watch may be behind: whoever is not let in on its word must be
+// judged by the API server's own (exchange.PodAuthenticator does). To be let in on it is safe: what it has not heard of yet
+// ends the key as soon as it does.
 func (w *Watch) Cluster() sandbox.Cluster { return cached{w} }
 
 type cached struct{ w *Watch }
 
-// pick returns where to read a namespace.
-func (c cached) pick(name string) sandbox.Cluster {
-	if n := c.w.warmNamespace(name); n != nil {
-		return atHand{n}
-	}
-	return c.w.live
-}
-
 func (c cached) Pod(ctx context.Context, namespace, name string) (sandbox.Pod, error) {
-	return c.pick(namespace).Pod(ctx, namespace, name)
+	if n := c.w.warmNamespace(namespace); n != nil {
+		return atHand{n}.Pod(ctx, namespace, name)
+	}
+	return sandbox.Pod{}, errNotWatched
 }
 
 func (c cached) Sandbox(ctx context.Context, namespace, name string) (sandbox.Sandbox, error) {
-	return c.pick(namespace).Sandbox(ctx, namespace, name)
+	if n := c.w.warmNamespace(namespace); n != nil {
+		return atHand{n}.Sandbox(ctx, namespace, name)
+	}
+	return sandbox.Sandbox{}, errNotWatched
 }
 
 func (c cached) Claim(ctx context.Context, namespace, name string) (sandbox.Claim, error) {
-	return c.pick(namespace).Claim(ctx, namespace, name)
+	if n := c.w.warmNamespace(namespace); n != nil {
+		return atHand{n}.Claim(ctx, namespace, name)
+	}
+	return sandbox.Claim{}, errNotWatched
 }
 
 func (c cached) ServiceAccount(ctx context.Context, namespace, name string) (sandbox.ServiceAccount, error) {

@@ -34,19 +34,18 @@ type feed[T any] struct {
 	resource  string
 	log       *slog.Logger
 	opened    func()
-	live      atomic.Bool // a watch is open, and what it follows is complete
-	forbidden atomic.Bool // said so already
-	broken    atomic.Bool // said so already
+	live      atomic.Bool  // a watch is open, and what it follows is complete
+	broken    atomic.Bool  // said so already
+	forbidden *atomic.Bool // said so already, of this or another kind in the namespace
 }
 
 // newFeed returns a feed that convert reads objects for, which index puts into indexes, and which tells changed of changes:
-// before is nil for a new object, after for one that is gone. It does not tell of objects that were there when it began. opened
-// is called whenever a watch has opened.
+// before is nil for a new object, after for one that is gone. It does not tell of objects that were there when it began.
 func newFeed[T any](
-	lw kubernetes.ListWatch, namespace string, log *slog.Logger,
-	convert func(any) (metav1.Object, T, error), indexers map[string]func(T) []string, changed func(before, after *T), opened func(),
+	lw kubernetes.ListWatch, n *namespace, log *slog.Logger,
+	convert func(any) (metav1.Object, T, error), indexers map[string]func(T) []string, changed func(before, after *T),
 ) (*feed[T], error) {
-	f := &feed[T]{namespace: namespace, resource: lw.Resource, log: log, opened: opened}
+	f := &feed[T]{namespace: n.name, resource: lw.Resource, log: log, opened: n.watchOpened, forbidden: &n.forbidden}
 	f.informer = cache.NewSharedIndexInformerWithOptions(f.follow(lw), lw.Example, cache.SharedIndexInformerOptions{Indexers: indexesOf(indexers)})
 	err := f.informer.SetTransform(func(object any) (any, error) {
 		if _, ok := object.(*entry[T]); ok {
@@ -120,7 +119,6 @@ func (f *feed[T]) follow(lw kubernetes.ListWatch) cache.ListerWatcher {
 			if err == nil {
 				f.live.Store(true)
 				f.opened()
-				f.forbidden.Store(false)
 				if f.broken.Swap(false) {
 					f.log.InfoContext(ctx, "the watch goes on", "resource", f.resource, "namespace", f.namespace)
 				}
@@ -137,7 +135,7 @@ func (f *feed[T]) trouble(ctx context.Context, err error) {
 	case ctx.Err() != nil:
 	case kubernetes.IsForbidden(err):
 		if !f.forbidden.Swap(true) {
-			f.log.WarnContext(ctx, "watching is not permitted: keys live on to their end when their pod is gone; grant list and watch (deploy/rbac.yaml)",
+			f.log.WarnContext(ctx, "watching is not permitted: in this namespace keys outlive their pods, up to their end; grant list and watch on pods, sandboxes and sandboxclaims (deploy/rbac.yaml)",
 				"resource", f.resource, "namespace", f.namespace)
 		}
 	case !f.broken.Swap(true):

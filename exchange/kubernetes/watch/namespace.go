@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +26,7 @@ type namespace struct {
 	suspects  func(suspect) // may take any number, and does not wait
 	agentOf   func(sandbox.Pod) string
 	opened    chan struct{} // a watch has opened
+	forbidden atomic.Bool   // the log has it that a watch is not permitted
 }
 
 // suspect is a pod whose keys may have to end.
@@ -48,16 +50,16 @@ func newNamespace(client *kubernetes.Client, name, agentLabel string, suspects f
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
-	n.pods, err1 = newFeed(pods, name, log, convertPod, map[string]func(sandbox.Pod) []string{
+	n.pods, err1 = newFeed(pods, n, log, convertPod, map[string]func(sandbox.Pod) []string{
 		bySandbox: func(p sandbox.Pod) []string { return controllerOf(p.Meta, sandbox.GroupAgents, sandbox.KindSandbox) },
 		byAgent:   func(p sandbox.Pod) []string { return []string{n.agentOf(p)} },
-	}, n.podChanged, n.watchOpened)
-	n.sandboxes, err2 = newFeed(sandboxes, name, log, convertSandbox, map[string]func(sandbox.Sandbox) []string{
+	}, n.podChanged)
+	n.sandboxes, err2 = newFeed(sandboxes, n, log, convertSandbox, map[string]func(sandbox.Sandbox) []string{
 		byClaim: func(s sandbox.Sandbox) []string {
 			return controllerOf(s.Meta, sandbox.GroupExtensions, sandbox.KindClaim)
 		},
-	}, n.sandboxChanged, n.watchOpened)
-	n.claims, err3 = newFeed(claims, name, log, convertClaim, nil, n.claimChanged, n.watchOpened)
+	}, n.sandboxChanged)
+	n.claims, err3 = newFeed(claims, n, log, convertClaim, nil, n.claimChanged)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, fmt.Errorf("watch namespace %s: %w", name, err)
 	}
@@ -169,6 +171,7 @@ func (n *namespace) whenWarm(ctx context.Context, f func()) {
 		case <-n.opened:
 		}
 		if n.settles(ctx) {
+			n.forbidden.Store(false)
 			f()
 		}
 	}

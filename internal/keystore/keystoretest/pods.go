@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sallyport/internal/key"
 	"sallyport/internal/keystore"
 )
 
@@ -29,7 +30,7 @@ func runPods(t *testing.T, prepare Factory) {
 	t.Run("the keys of pods are found by namespace and by name, while they live", func(t *testing.T) {
 		s := prepare(t)(now)
 		expired := of("expired", "a", "p", "1")
-		expired.CreatedAt, expired.ExpiresAt = start.Add(-time.Hour), start
+		expired.CreatedAt, expired.ExpiresAt = start.Add(-time.Hour), start.Add(-key.Leeway)
 		for _, r := range []keystore.Record{
 			of("k1", "a", "p", "1"), of("k2", "a", "p", "2"), of("k3", "a", "q", "3"), of("k4", "b", "p", "4"), of("gone", "c", "p", "5"), expired,
 			{ID: "static", Kind: keystore.Static, Namespace: "a:p", Session: "p", SecretHash: []byte("x"), CreatedAt: start},
