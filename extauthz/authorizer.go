@@ -3,6 +3,7 @@ package extauthz
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"sallyport/gateway"
@@ -24,6 +25,7 @@ type Statuses interface {
 type Status struct {
 	Kind       keystore.Kind
 	Revoked    bool
+	RevokedAt  time.Time // by the clock of whoever revoked it
 	Expires    time.Time // zero: never
 	SecretHash []byte    // of an opaque key
 	Identity   gateway.Identity
@@ -31,18 +33,40 @@ type Status struct {
 
 // Authorizer decides.
 type Authorizer struct {
-	verifier Verifier
-	statuses Statuses
-	now      func() time.Time
+	verifier  Verifier
+	statuses  Statuses
+	now       func() time.Time
+	decisions map[Reason]*atomic.Uint64 // filled when it is made, and never changed: no lock is needed to count
 }
 
 // NewAuthorizer returns an Authorizer. now must be the clock that the verifier and the statuses use.
 func NewAuthorizer(v Verifier, s Statuses, now func() time.Time) *Authorizer {
-	return &Authorizer{verifier: v, statuses: s, now: now}
+	a := &Authorizer{verifier: v, statuses: s, now: now, decisions: map[Reason]*atomic.Uint64{}}
+	for _, reason := range reasons {
+		a.decisions[reason] = &atomic.Uint64{}
+	}
+	return a
+}
+
+// Decisions returns how many decisions there were for each reason, since the process began.
+func (a *Authorizer) Decisions() map[Reason]uint64 {
+	out := make(map[Reason]uint64, len(a.decisions))
+	for reason, n := range a.decisions {
+		out[reason] = n.Load()
+	}
+	return out
 }
 
 // Decide says whether a request may pass. It fails shut: what cannot be found out is a denial with status 503.
 func (a *Authorizer) Decide(ctx context.Context, r Request) Decision {
+	d := a.decide(ctx, r)
+	if n := a.decisions[d.Reason]; n != nil {
+		n.Add(1)
+	}
+	return d
+}
+
+func (a *Authorizer) decide(ctx context.Context, r Request) Decision {
 	presented, err := key.FromAuthorization(r.Authorization)
 	if err != nil {
 		return denyInvalid(err)

@@ -28,6 +28,13 @@ func (d Decision) Allowed() bool { return d.Denial == nil }
 // reasons of package key, such as "bad_signature".
 type Reason string
 
+// reasons are all that there are, for those who count.
+var reasons = []Reason{
+	ReasonAllowed, ReasonUnknownKey, ReasonRevoked, ReasonExpired, ReasonAdminKey, ReasonNamespaceMismatch, ReasonUnavailable, ReasonBrokenKey,
+	Reason(key.ReasonNoKey), Reason(key.ReasonSeveralKeys), Reason(key.ReasonWrongScheme), Reason(key.ReasonMalformed), Reason(key.ReasonWrongType),
+	Reason(key.ReasonUnknownSigningKey), Reason(key.ReasonBadSignature), Reason(key.ReasonNotYetValid), Reason(key.ReasonWrongIssuer), Reason(key.ReasonWrongAudience),
+}
+
 // The reasons.
 const (
 	ReasonAllowed           Reason = "allowed"

@@ -53,22 +53,26 @@ type RevocationCache struct {
 	flight singleflight.Group
 
 	mu      sync.Mutex
-	entries *simplelru.LRU[string, entry]
+	entries *simplelru.LRU[string, *entry]
 	unknown *simplelru.LRU[string, time.Time] // id → when it was found not to exist
 	pushes  uint64                            // revocations heard of so far
+	counts  counts
+	size    int
 }
 
 type entry struct {
-	status Status
-	readAt time.Time // before the read began: the answer may be that old
+	status  Status
+	readAt  time.Time // before the read began: the answer may be that old
+	shadow  shadow    // when each of the other TTLs would have read it
+	refused bool      // since it was revoked
 }
 
 // NewRevocationCache returns an empty cache over store.
 func NewRevocationCache(store KeyReader, opts RevocationOptions) (*RevocationCache, error) {
-	if opts.TTL < 0 {
-		return nil, fmt.Errorf("revocation cache TTL %s is negative: 0 asks the store every time", opts.TTL)
+	if err := checkTTL(opts.TTL); err != nil {
+		return nil, err
 	}
-	entries, err := simplelru.NewLRU[string, entry](opts.Size, nil)
+	entries, err := simplelru.NewLRU[string, *entry](opts.Size, nil)
 	if err != nil {
 		return nil, fmt.Errorf("revocation cache of %d keys: %w", opts.Size, err)
 	}
@@ -76,13 +80,38 @@ func NewRevocationCache(store KeyReader, opts RevocationOptions) (*RevocationCac
 	if err != nil {
 		return nil, fmt.Errorf("cache of unknown keys: %w", err)
 	}
-	c := &RevocationCache{store: store, now: opts.Now, entries: entries, unknown: unknown}
+	c := &RevocationCache{store: store, now: opts.Now, entries: entries, unknown: unknown, size: opts.Size}
 	c.ttl.Store(int64(opts.TTL))
 	return c, nil
 }
 
 // SetTTL changes the TTL for what is cached already too.
-func (c *RevocationCache) SetTTL(ttl time.Duration) { c.ttl.Store(int64(ttl)) }
+func (c *RevocationCache) SetTTL(ttl time.Duration) error {
+	if err := checkTTL(ttl); err != nil {
+		return err
+	}
+	c.ttl.Store(int64(ttl))
+	return nil
+}
+
+// SetSize changes how many keys are kept; what has no room any more goes, the longest unused first.
+func (c *RevocationCache) SetSize(size int) error {
+	if size < 1 {
+		return fmt.Errorf("revocation cache of %d keys: give at least 1", size)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries.Resize(size)
+	c.size = size
+	return nil
+}
+
+func checkTTL(ttl time.Duration) error {
+	if ttl < 0 {
+		return fmt.Errorf("revocation cache TTL %s is negative: 0 asks the store every time", ttl)
+	}
+	return nil
+}
 
 // Status implements Statuses.
 func (c *RevocationCache) Status(ctx context.Context, id string) (Status, error) {
@@ -112,24 +141,30 @@ func (c *RevocationCache) cached(id string) (st Status, err error, ok bool) { //
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, hit := c.entries.Get(id); hit {
-		if c.fresh(e, now) {
-			return e.status, nil, true
+		c.counts.shadow.ask(&e.shadow, now)
+		fresh := c.fresh(e, now)
+		if fresh && e.status.Revoked && !e.refused {
+			e.refused = true
+			c.counts.refuse(e.status, now)
 		}
-		c.entries.Remove(id)
-		return Status{}, nil, false
-	}
-	if at, hit := c.unknown.Get(id); hit {
+		if fresh {
+			c.counts.hits++
+			return e.status, nil, true
+		} // a stale one stays: it knows when the other TTLs would have read
+	} else if at, hit := c.unknown.Get(id); hit {
 		if age := now.Sub(at); age >= 0 && age < unknownTTL {
+			c.counts.unknownHits++
 			return Status{}, keystore.ErrNotFound, true
 		}
 		c.unknown.Remove(id)
 	}
+	c.counts.misses++
 	return Status{}, nil, false
 }
 
 // fresh says whether an entry may still be believed. A revoked key stays revoked; everything else is good for the TTL in
 // force now, whatever it was when the entry was made, and a clock that went back makes an entry stale rather than immortal.
-func (c *RevocationCache) fresh(e entry, now time.Time) bool {
+func (c *RevocationCache) fresh(e *entry, now time.Time) bool {
 	if e.status.Revoked {
 		return true
 	}
@@ -146,34 +181,49 @@ func (c *RevocationCache) read(ctx context.Context, id string) (Status, error) {
 	c.mu.Unlock()
 	readAt := c.now()
 	record, err := c.store.Key(ctx, id)
-	if errors.Is(err, keystore.ErrNotFound) {
-		c.mu.Lock()
-		c.unknown.Add(id, readAt)
-		c.mu.Unlock()
-		return Status{}, keystore.ErrNotFound
-	}
-	if err != nil {
-		return Status{}, fmt.Errorf("ask the key store: %w", err)
-	}
-	st := statusOf(record)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// A revocation that was pushed during the read may be newer than what was read: then the answer serves this once.
-	if st.Revoked || pushes == c.pushes {
-		c.entries.Add(id, entry{status: st, readAt: readAt})
+	c.counts.reads++
+	switch {
+	case errors.Is(err, keystore.ErrNotFound):
+		c.entries.Remove(id)
+		c.unknown.Add(id, readAt)
+		return Status{}, keystore.ErrNotFound
+	case err != nil:
+		c.counts.failures++
+		return Status{}, fmt.Errorf("ask the key store: %w", err)
 	}
-	return st, nil
+	c.keep(id, statusOf(record), readAt, pushes == c.pushes)
+	return statusOf(record), nil
+}
+
+// keep wants c.mu. A revocation that was pushed during the read may be newer than what was read: then the answer serves
+// this once, unless it says revoked itself.
+func (c *RevocationCache) keep(id string, st Status, readAt time.Time, current bool) {
+	if !st.Revoked && !current {
+		return
+	}
+	e, known := c.entries.Peek(id)
+	if !known {
+		e = &entry{}
+		c.counts.shadow.ask(&e.shadow, readAt)
+		c.entries.Add(id, e)
+	}
+	e.status, e.readAt = st, readAt
+	if st.Revoked && !e.refused {
+		e.refused = true
+		c.counts.refuse(st, c.now())
+	}
 }
 
 // Revoke notes at once that a key was revoked, by this process or as the store pushed it.
-func (c *RevocationCache) Revoke(id string) {
+func (c *RevocationCache) Revoke(id string, at time.Time) {
 	c.flight.Forget(id) // whoever asks from now on must not be served by a read that began before
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pushes++
 	if e, ok := c.entries.Peek(id); ok {
-		e.status.Revoked = true
-		c.entries.Add(id, e)
+		e.status.Revoked, e.status.RevokedAt = true, at
 	}
 }
 
@@ -190,6 +240,7 @@ func statusOf(r keystore.Record) Status {
 	return Status{
 		Kind:       r.Kind,
 		Revoked:    r.Revoked(),
+		RevokedAt:  r.RevokedAt,
 		Expires:    r.ExpiresAt,
 		SecretHash: r.SecretHash,
 		Identity: gateway.Identity{

@@ -33,7 +33,7 @@ func TestAPushedRevocationIsRefusedAtOnce(t *testing.T) {
 	id, text := w.mint(t, time.Hour)
 	w.ask(t, text)
 	w.revoke(t, id)
-	w.cache.Revoke(id)
+	w.cache.Revoke(id, w.Now())
 	if d := w.ask(t, text); d.Allowed() || d.Reason != extauthz.ReasonRevoked {
 		t.Errorf("%+v", d)
 	}
@@ -55,7 +55,7 @@ func TestARevocationDuringAReadIsNotOverwrittenByWhatTheReadSaw(t *testing.T) {
 	wg.Go(func() { w.ask(t, text) }) // may be allowed: it asked before the revocation
 	<-reading
 	w.revoke(t, id)
-	w.cache.Revoke(id)
+	w.cache.Revoke(id, w.Now())
 	if d := w.ask(t, text); d.Allowed() {
 		t.Error("a request after the revocation was served by a read from before it")
 	}
@@ -137,7 +137,7 @@ func TestALoweredTTLBindsWhatIsCached(t *testing.T) {
 	if !w.ask(t, text).Allowed() {
 		t.Fatal("the cached answer was not used")
 	}
-	w.cache.SetTTL(5 * time.Second)
+	check(t, w.cache.SetTTL(5*time.Second))
 	if w.ask(t, text).Allowed() {
 		t.Error("the answer outlived the lowered TTL")
 	}

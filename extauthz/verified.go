@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/dgraph-io/ristretto/v2"
@@ -17,9 +18,11 @@ const DefaultVerifiedSize = 16384
 // VerifiedCache remembers keys whose signature was verified, so that a busy agent pays for Ed25519 once. It never answers
 // for a key past its expiry, and it remembers no refusal.
 type VerifiedCache struct {
-	next  Verifier
-	now   func() time.Time
-	cache *ristretto.Cache[string, verified]
+	next   Verifier
+	now    func() time.Time
+	cache  *ristretto.Cache[string, verified]
+	hits   atomic.Uint64
+	misses atomic.Uint64
 }
 
 // verified holds the whole digest: ristretto tells keys apart by a hash that an attacker could make collide.
@@ -53,16 +56,38 @@ func (v *VerifiedCache) Verify(ctx context.Context, presented string) (key.Claim
 	slot := string(digest[:])
 	if hit, ok := v.cache.Get(slot); ok && hit.digest == digest {
 		if v.now().Before(hit.claims.Expires) {
+			v.hits.Add(1)
 			return hit.claims, nil
 		}
 		v.cache.Del(slot) // next says whether the leeway still covers it
 	}
+	v.misses.Add(1)
 	claims, err := v.next.Verify(ctx, presented)
 	if err != nil {
 		return key.Claims{}, err
 	}
 	v.cache.Set(slot, verified{digest: digest, claims: claims}, 1)
 	return claims, nil
+}
+
+// SetSize changes how many verified keys are remembered.
+func (v *VerifiedCache) SetSize(size int64) error {
+	if size < 1 {
+		return fmt.Errorf("cache of %d verified keys: give at least 1", size)
+	}
+	v.cache.UpdateMaxCost(size)
+	return nil
+}
+
+// VerifiedStats is how the cache does, since the process began.
+type VerifiedStats struct {
+	Size         int64
+	Hits, Misses uint64
+}
+
+// Stats returns the counts.
+func (v *VerifiedCache) Stats() VerifiedStats {
+	return VerifiedStats{Size: v.cache.MaxCost(), Hits: v.hits.Load(), Misses: v.misses.Load()}
 }
 
 // Close ends the cache's goroutines.

@@ -132,3 +132,10 @@ func together(n int, f func()) {
 	}
 	wg.Wait()
 }
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -77,11 +77,16 @@ func (f adminFlags) call(ctx context.Context, method, path string, ask any) ([]b
 	if answer.StatusCode < http.StatusBadRequest {
 		return text, nil
 	}
+	return nil, refusal(answer.Status, text)
+}
+
+// refusal is the server's own sentence.
+func refusal(status string, text []byte) error {
 	var refused struct {
 		Error struct{ Code, Message string }
 	}
 	if json.Unmarshal(text, &refused) != nil || refused.Error.Message == "" {
-		return nil, fmt.Errorf("the gateway answered %s", answer.Status)
+		return errors.New("the answer was " + status)
 	}
-	return nil, errors.New(refused.Error.Message + " (" + refused.Error.Code + ")")
+	return errors.New(refused.Error.Message + " (" + refused.Error.Code + ")")
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"sallyport/extauthz"
 	"sallyport/extauthz/checkserver"
 	"sallyport/extauthz/httpcheck"
+	"sallyport/extauthz/tuning"
 	"sallyport/gateway"
 	"sallyport/internal/key"
 	"sallyport/internal/keystore"
@@ -24,17 +26,30 @@ type doorFlags struct {
 	HeaderPrefix        string        `help:"Begins the name of every trusted header." default:"x-sallyport-"`
 }
 
+// extauthzCommand serves the inner door, or talks to one that runs.
 type extauthzCommand struct {
-	Listen     string `help:"Where Envoy asks: unix:PATH or HOST:PORT." default:"unix:/run/sallyport/extauthz.sock"`
-	HTTPListen string `help:"Where gateways that ask over HTTP ask, at /check: unix:PATH or HOST:PORT." name:"http-listen" placeholder:"ADDRESS"`
+	Serve extauthzServeCommand `cmd:"" default:"withargs" help:"Serve the inner door (the default)."`
+	Set   extauthzSetCommand   `cmd:"" help:"Change a running door: sallyport extauthz set ttl=10s"`
+	Stats extauthzStatsCommand `cmd:"" help:"Show how the caches of a running door do, and what other TTLs would cost."`
+}
+
+type extauthzServeCommand struct {
+	Listen      string `help:"Where Envoy asks: unix:PATH or HOST:PORT." default:"unix:/run/sallyport/extauthz.sock"`
+	HTTPListen  string `help:"Where gateways that ask over HTTP ask, at /check: unix:PATH or HOST:PORT." name:"http-listen" placeholder:"ADDRESS"`
+	AdminListen string `help:"Where 'extauthz set' and 'stats' find it, and /metrics is: unix:PATH, or a loopback HOST:PORT. Empty for nowhere." default:"unix:/run/sallyport/extauthz-admin.sock"`
 	keystoreFlags
 	keyNameFlags
 	doorFlags
 }
 
 // Run serves checks until the process is told to end.
-func (c *extauthzCommand) Run(env *environment) error {
+func (c *extauthzServeCommand) Run(env *environment) error {
 	env.announce()
+	if c.AdminListen != "" {
+		if err := gateway.CheckTrust(c.AdminListen, nil); err != nil {
+			return fmt.Errorf("--admin-listen: %w", err)
+		}
+	}
 	store, err := c.open(env.ctx)
 	if err != nil {
 		return err
@@ -49,13 +64,19 @@ func (c *extauthzCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	parts := door.parts(l)
-	if c.HTTPListen != "" {
-		hl, err := serve.Listen(env.ctx, c.HTTPListen)
+	parts := append(door.parts(l), env.followSettings(func(a *app) error { return door.apply(a.Extauthz.Serve.doorFlags) }))
+	for _, extra := range []struct {
+		address string
+		handler http.Handler
+	}{{c.HTTPListen, door.http}, {c.AdminListen, door.tuning.Handler()}} {
+		if extra.address == "" {
+			continue
+		}
+		l, err := serve.Listen(env.ctx, extra.address)
 		if err != nil {
 			return err
 		}
-		parts = append(parts, func(ctx context.Context) error { return serve.HTTP(ctx, hl, door.http, env.log) })
+		parts = append(parts, func(ctx context.Context) error { return serve.HTTP(ctx, l, extra.handler, env.log) })
 	}
 	env.log.Info("extauthz is ready", "listen", c.Listen)
 	return runParts(env.ctx, parts)
@@ -68,6 +89,7 @@ type door struct {
 	keys     *key.KeySet
 	verified *extauthz.VerifiedCache
 	revoked  *extauthz.RevocationCache
+	tuning   *tuning.Door
 	store    keystore.Store
 	log      *slog.Logger
 }
@@ -90,7 +112,15 @@ func newDoor(store keystore.Store, names keyNameFlags, f doorFlags, log *slog.Lo
 	authorizer := extauthz.NewAuthorizer(d.verified, d.revoked, time.Now)
 	d.service = checkserver.NewService(authorizer, headers, log)
 	d.http = httpcheck.New(authorizer, headers, log)
+	d.tuning = tuning.NewDoor(authorizer, d.revoked, d.verified, time.Now, log)
 	return d, nil
+}
+
+// apply changes what can be changed while it runs; HeaderPrefix is none of that.
+func (d *door) apply(f doorFlags) error {
+	return d.tuning.Apply(tuning.Settings{
+		RevocationCacheTTL: &f.RevocationCacheTTL, RevocationCacheSize: &f.RevocationCacheSize, VerifiedCacheSize: &f.VerifiedCacheSize,
+	}, "the settings file")
 }
 
 func (d *door) close() { d.verified.Close() }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -13,6 +12,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
+	"sallyport/internal/serve"
 )
 
 // healthCommand asks a service whether it can do its work: a kubelet cannot reach a unix socket, and the image has no curl.
@@ -38,19 +39,13 @@ func (c *healthCommand) Run(env *environment) error {
 }
 
 func (c *healthCommand) askHTTP(ctx context.Context) error {
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		if path, ok := strings.CutPrefix(c.Address, "unix:"); ok {
-			return d.DialContext(ctx, "unix", path)
-		}
-		return d.DialContext(ctx, "tcp", c.Address)
-	}}
-	defer transport.CloseIdleConnections()
+	client := serve.Client(c.Address)
+	defer client.CloseIdleConnections()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://service/healthz", nil)
 	if err != nil {
 		return err
 	}
-	answer, err := (&http.Client{Transport: transport}).Do(r)
+	answer, err := client.Do(r)
 	if err != nil {
 		return err
 	}

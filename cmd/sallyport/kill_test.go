@@ -31,7 +31,7 @@ func deploy(t *testing.T) *deployment {
 	keystore := "--keystore=sqlite:" + at("keys.db")
 	d := &deployment{dir: dir, services: map[string]*process{}, args: map[string][]string{
 		"exchange": {"exchange", "--listen=unix:" + at("exchange.sock"), keystore, "--dev-cluster=" + dir, "--admin-key-file=" + at("admin.key")},
-		"extauthz": {"extauthz", "--listen=unix:" + at("extauthz.sock"), "--http-listen=unix:" + at("check.sock"), keystore},
+		"extauthz": {"extauthz", "--listen=unix:" + at("extauthz.sock"), "--http-listen=unix:" + at("check.sock"), "--admin-listen=unix:" + at("extauthz-admin.sock"), keystore},
 		"memory":   {"memory", "--listen=unix:" + at("memory.sock"), "--store=sqlite:" + at("memory.db")},
 	}}
 	upstream := func(name string) xds.Upstream {

@@ -41,6 +41,9 @@ type environment struct {
 	stderr io.Writer
 	log    *slog.Logger
 	kong   *kong.Context
+
+	args         []string
+	settingsFile string // empty without one
 }
 
 // announce logs the settings that a service starts with.
@@ -57,35 +60,50 @@ func run(args []string, stdout, stderr io.Writer) (status int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var a app
-	exited := -1
-	parser, err := kong.New(&a,
-		kong.Name("sallyport"),
-		kong.Description("Memory that outlives an agent's sandbox, with no secret in the box."),
-		kong.UsageOnError(),
-		kong.Writers(stdout, stderr),
-		kong.Exit(func(code int) { exited = code }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.DefaultEnvars(settings.EnvPrefix),
-		kong.Configuration(settings.Read),
-	)
-	if err != nil {
-		fmt.Fprintf(stderr, "sallyport: %v\n", err) //nolint:errcheck // nowhere else to say it
-		return 1
-	}
-	k, err := parser.Parse(args)
-	if exited >= 0 { // --help
-		return exited
-	}
-	if err != nil {
+	k, err := parse(&a, args, stdout, stderr)
+	var asked *exitError
+	switch {
+	case errors.As(err, &asked): // --help
+		return asked.status
+	case err != nil:
 		fmt.Fprintf(stderr, "sallyport: %v\n", err) //nolint:errcheck // nowhere else to say it
 		return 2
 	}
-	env := &environment{ctx: ctx, stdout: stdout, stderr: stderr, log: logger(stderr, a.LogFormat, a.LogLevel), kong: k}
+	env := &environment{
+		ctx: ctx, stdout: stdout, stderr: stderr, log: logger(stderr, a.LogFormat, a.LogLevel), kong: k, args: args, settingsFile: string(a.Config),
+	}
 	if err := k.Run(env); err != nil && !errors.Is(err, context.Canceled) {
 		fmt.Fprintf(stderr, "sallyport: %v\n", err) //nolint:errcheck // nowhere else to say it
 		return 1
 	}
 	return 0
+}
+
+// exitError says that the command line asked for no more than was printed.
+type exitError struct{ status int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit status %d", e.status) }
+
+// parse reads the command line, the variables and the settings file into a.
+func parse(a *app, args []string, stdout, stderr io.Writer) (*kong.Context, error) {
+	var asked *exitError
+	parser, err := kong.New(a,
+		kong.Name("sallyport"),
+		kong.Description("Memory that outlives an agent's sandbox, with no secret in the box."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(status int) { asked = &exitError{status} }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.DefaultEnvars(settings.EnvPrefix),
+		kong.Configuration(settings.Read),
+	)
+	if err != nil {
+		return nil, err
+	}
+	k, err := parser.Parse(args)
+	if asked != nil {
+		return nil, asked
+	}
+	return k, err
 }
 
 func logger(w io.Writer, format string, level slog.Level) *slog.Logger {

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sallyport/internal/serve"
 )
 
 // deadline bounds every wait for something that must happen. It is far longer than anything takes.
@@ -254,4 +256,21 @@ func mint(t *testing.T, url, token string) string {
 		t.Fatalf("exchange: %d %v %v", status, answer, err)
 	}
 	return answer["key"].(string)
+}
+
+// scrape reads the metrics behind a unix socket.
+func scrape(t *testing.T, socket string) string {
+	t.Helper()
+	client := serve.Client("unix:" + socket)
+	defer client.CloseIdleConnections()
+	r, err := client.Get("http://door/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close() //nolint:errcheck // it is read to its end
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -32,7 +32,7 @@ func openDataDir(path string) (*dataDir, error) {
 	if err := os.Chmod(path, 0o700); err != nil { //nolint:gosec // a directory has to be entered
 		return nil, fmt.Errorf("--data: %w", err)
 	}
-	for _, socket := range []string{d.socket("extauthz"), d.socket("exchange"), d.socket("memory"), d.socket("envoy-admin")} {
+	for _, socket := range []string{d.socket("extauthz"), d.socket("exchange"), d.socket("memory"), d.socket("envoy-admin"), d.socket("extauthz-admin")} {
 		if err := serve.CheckSocketPath(socket); err != nil {
 			return nil, fmt.Errorf("--data: %w", err)
 		}

@@ -130,7 +130,15 @@ func (s *services) startExtauthz(env *environment, dir *dataDir, c *upCommand, s
 	if err != nil {
 		return err
 	}
+	admin, err := serve.Listen(env.ctx, "unix:"+dir.socket("extauthz-admin"))
+	if err != nil {
+		return err
+	}
 	s.parts = append(s.parts, inner.parts(l)...)
+	s.parts = append(s.parts,
+		func(ctx context.Context) error { return serve.HTTP(ctx, admin, inner.tuning.Handler(), env.log) },
+		env.followSettings(func(a *app) error { return inner.apply(a.Up.doorFlags) }),
+	)
 	say(env.stdout, "extauthz", dir.socket("extauthz"))
 	return nil
 }

@@ -84,9 +84,9 @@ type Store interface {
 	PodKeys(ctx context.Context, podNamespace, pod string) ([]Record, error)
 	// PodNamespaces returns the Kubernetes namespaces in which PodKeys finds any, in order.
 	PodNamespaces(ctx context.Context) ([]string, error)
-	// WatchRevocations calls back with the id of every key revoked from now on, by whichever process, until ctx ends;
-	// resync is called first of all, and whenever some may have been missed. It returns when it can no longer tell.
-	WatchRevocations(ctx context.Context, revoked func(id string), resync func()) error
+	// WatchRevocations calls back with the id of every key revoked from now on, and when, by whichever process, until ctx
+	// ends; resync is called first of all, and whenever some may have been missed. It returns when it can no longer tell.
+	WatchRevocations(ctx context.Context, revoked func(id string, at time.Time), resync func()) error
 	// PublishVerificationKey stores the public half of a signing key.
 	PublishVerificationKey(ctx context.Context, k key.VerificationKey) error
 	// VerificationKeys returns those that may still verify something.

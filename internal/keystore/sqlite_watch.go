@@ -18,7 +18,7 @@ const watchEvery = 100 * time.Millisecond
 // WatchRevocations implements Store. SQLite cannot notify, but a connection can see that another one committed (PRAGMA
 // data_version), in this process or in another one on the host; only then are the new revocations read. What this very
 // store revokes is told before Revoke returns.
-func (s *sqliteStore) WatchRevocations(ctx context.Context, revoked func(id string), resync func()) (err error) {
+func (s *sqliteStore) WatchRevocations(ctx context.Context, revoked func(id string, at time.Time), resync func()) (err error) {
 	w := &sqliteWatch{tell: revoked}
 	if w.conn, err = s.db.Read.Conn(ctx); err != nil {
 		return fmt.Errorf("watch revocations: %w", err)
@@ -62,7 +62,7 @@ func (s *sqliteStore) tellWatchers(ctx context.Context) {
 
 type sqliteWatch struct {
 	conn *sql.Conn
-	tell func(id string)
+	tell func(id string, at time.Time)
 
 	mu      sync.Mutex // held while it looks, so that each revocation is told once
 	version int64      // of the file, as this connection saw it last
@@ -86,20 +86,20 @@ func (w *sqliteWatch) poll(ctx context.Context) error {
 	if version == w.version {
 		return nil
 	}
-	rows, err := w.conn.QueryContext(ctx, "SELECT seq, key_id FROM revocations WHERE seq > ? ORDER BY seq", w.seq)
+	rows, err := w.conn.QueryContext(ctx, "SELECT r.seq, r.key_id, coalesce(k.revoked_at, 0) FROM revocations r LEFT JOIN keys k ON k.id = r.key_id WHERE r.seq > ? ORDER BY r.seq", w.seq)
 	if err != nil {
 		return err
 	}
 	defer rows.Close() //nolint:errcheck // rows.Err tells
 	for rows.Next() {
 		var (
-			seq int64
-			id  string
+			seq, at int64
+			id      string
 		)
-		if err := rows.Scan(&seq, &id); err != nil {
+		if err := rows.Scan(&seq, &id, &at); err != nil {
 			return err
 		}
-		w.tell(id)
+		w.tell(id, time.UnixMicro(at).UTC())
 		w.seq = seq
 	}
 	if err := rows.Err(); err != nil {

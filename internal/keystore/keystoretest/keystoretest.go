@@ -197,7 +197,13 @@ func watch(ctx context.Context, t *testing.T, s keystore.Store) <-chan string {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := s.WatchRevocations(ctx, func(id string) { ids <- id }, func() { close(ready) }); err != nil {
+		tell := func(id string, at time.Time) {
+			if at.Before(start) || at.After(start.Add(time.Minute)) { // the tests revoke within it
+				t.Errorf("the watcher heard that %s was revoked at %s", id, at)
+			}
+			ids <- id
+		}
+		if err := s.WatchRevocations(ctx, tell, func() { close(ready) }); err != nil {
 			t.Errorf("watch: %v", err)
 		}
 	})
