@@ -65,26 +65,29 @@ func PodOf(m *metav1.PartialObjectMetadata) sandbox.Pod {
 }
 
 // SandboxOf reads a Sandbox of Sandboxes.
-func SandboxOf(u *unstructured.Unstructured) (sandbox.Sandbox, error) {
-	o, err := read(u)
-	return o.sandbox(), err
-}
+func SandboxOf(u *unstructured.Unstructured) sandbox.Sandbox { return read(u).sandbox() }
 
 // ClaimOf reads a claim of Claims.
-func ClaimOf(u *unstructured.Unstructured) (sandbox.Claim, error) {
-	o, err := read(u)
-	return o.claim(), err
-}
+func ClaimOf(u *unstructured.Unstructured) sandbox.Claim { return read(u).claim() }
 
-func read(u *unstructured.Unstructured) (o object, err error) {
+// unreadable is no Sandbox's name, so that nothing fits a claim which cannot be read.
+const unreadable = "?"
+
+// read never fails: one strange object must not keep a watch from all the others, nor get into a log.
+func read(u *unstructured.Unstructured) (o object) {
 	text, err := json.Marshal(u.Object)
 	if err == nil {
 		err = json.Unmarshal(text, &o)
 	}
-	if err != nil {
-		return o, fmt.Errorf("read %s %s/%s: %w", u.GetKind(), u.GetNamespace(), u.GetName(), err)
+	if err == nil {
+		return o
 	}
-	return o, nil
+	o = object{ObjectMeta: metav1.ObjectMeta{
+		Namespace: u.GetNamespace(), Name: u.GetName(), UID: u.GetUID(), Labels: u.GetLabels(), Annotations: u.GetAnnotations(),
+		OwnerReferences: u.GetOwnerReferences(), DeletionTimestamp: u.GetDeletionTimestamp(),
+	}}
+	o.Status.Sandbox.Name = unreadable
+	return o
 }
 
 // IsForbidden says whether an error of List or Watch means that the permission is missing.

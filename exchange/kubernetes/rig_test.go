@@ -102,7 +102,7 @@ func (r *rig) openStore() keystore.Store {
 // startWatch runs a watch on the rig's namespace until stop is called or the test ends.
 func (r *rig) startWatch(client *kubernetes.Client, store keystore.Store, rules sandbox.Options, log io.Writer) (w *watch.Watch, stop func()) {
 	w = watch.New(watch.Options{
-		Client: client, Store: store, Rules: rules, Namespaces: []string{r.Name}, Now: time.Now, Log: slog.New(slog.NewJSONHandler(log, nil)),
+		Client: client, Store: store, Rules: rules, Namespaces: []string{r.Name}, AskAgain: time.Second, Now: time.Now, Log: slog.New(slog.NewJSONHandler(log, nil)),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup

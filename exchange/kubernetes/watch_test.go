@@ -154,6 +154,18 @@ func TestAKeyLivesThroughWhatDoesNotConcernIt(t *testing.T) {
 	r.lives(a.body.ID)
 }
 
+func TestAnObjectThatCannotBeReadStopsNoWatch(t *testing.T) {
+	r := newRig(t, watched())
+	strange := r.Make("SandboxClaim", "strange", kubetest.Spec("not a list", "env"))
+	r.Make("Sandbox", "strange", kubetest.OwnedBy(strange.Owner()), kubetest.Spec("not a list", "volumeClaimTemplates"))
+	a := r.gets(r.exchange(r.Token(r.Cold("run-1").Pod, audience)), "run-1")
+	r.DeletePod("run-1", 0)
+	r.revoked(a.body.ID)
+	if !r.watch.Warm(r.Name) || strings.Contains(r.log.String(), "not a list") {
+		t.Errorf("warm: %t; the log: %s", r.watch.Warm(r.Name), r.log)
+	}
+}
+
 func TestAPodsKeysLiveWhileItDrains(t *testing.T) {
 	r := newRig(t, watched())
 	pod := r.MakePod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "run-1"}, Spec: corev1.PodSpec{ServiceAccountName: "default", NodeName: "node-1"}})

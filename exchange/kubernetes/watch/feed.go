@@ -2,8 +2,8 @@ package watch
 
 import (
 	"context"
-	"log/slog"
 	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,23 +29,21 @@ func newEntry[T any](m metav1.Object, object T) *entry[T] {
 
 // feed keeps the objects of one kind in one namespace at hand.
 type feed[T any] struct {
-	informer  cache.SharedIndexInformer
-	namespace string
-	resource  string
-	log       *slog.Logger
-	opened    func()
-	live      atomic.Bool  // a watch is open, and what it follows is complete
-	broken    atomic.Bool  // said so already
-	forbidden *atomic.Bool // said so already, of this or another kind in the namespace
+	n        *namespace
+	informer cache.SharedIndexInformer
+	resource string
+	live     atomic.Bool // a watch is open, and what it follows is complete
+	broken   atomic.Bool // the log has it
+	refused  atomic.Bool // for want of permission, the last time
 }
 
 // newFeed returns a feed that convert reads objects for, which index puts into indexes, and which tells changed of changes:
 // before is nil for a new object, after for one that is gone. It does not tell of objects that were there when it began.
 func newFeed[T any](
-	lw kubernetes.ListWatch, n *namespace, log *slog.Logger,
+	lw kubernetes.ListWatch, n *namespace,
 	convert func(any) (metav1.Object, T, error), indexers map[string]func(T) []string, changed func(before, after *T),
 ) (*feed[T], error) {
-	f := &feed[T]{namespace: n.name, resource: lw.Resource, log: log, opened: n.watchOpened, forbidden: &n.forbidden}
+	f := &feed[T]{n: n, resource: lw.Resource}
 	f.informer = cache.NewSharedIndexInformerWithOptions(f.follow(lw), lw.Example, cache.SharedIndexInformerOptions{Indexers: indexesOf(indexers)})
 	err := f.informer.SetTransform(func(object any) (any, error) {
 		if _, ok := object.(*entry[T]); ok {
@@ -111,6 +109,9 @@ func (f *feed[T]) follow(lw kubernetes.ListWatch) cache.ListerWatcher {
 	return follower{&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			f.live.Store(false)
+			if f.refused.Load() && !sleep(ctx, f.n.askAgain) {
+				return nil, ctx.Err()
+			}
 			return lw.List(ctx, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
@@ -118,9 +119,10 @@ func (f *feed[T]) follow(lw kubernetes.ListWatch) cache.ListerWatcher {
 			w, err := lw.Watch(ctx, o)
 			if err == nil {
 				f.live.Store(true)
-				f.opened()
+				f.refused.Store(false)
+				f.n.watchOpened()
 				if f.broken.Swap(false) {
-					f.log.InfoContext(ctx, "the watch goes on", "resource", f.resource, "namespace", f.namespace)
+					f.n.log.InfoContext(ctx, "the watch goes on", "resource", f.resource, "namespace", f.n.name)
 				}
 			}
 			return w, err
@@ -131,15 +133,29 @@ func (f *feed[T]) follow(lw kubernetes.ListWatch) cache.ListerWatcher {
 // trouble hears of a list or a watch that failed. client-go tries again by itself, ever more slowly.
 func (f *feed[T]) trouble(ctx context.Context, err error) {
 	f.live.Store(false)
+	forbidden := kubernetes.IsForbidden(err)
+	f.refused.Store(forbidden)
 	switch {
 	case ctx.Err() != nil:
-	case kubernetes.IsForbidden(err):
-		if !f.forbidden.Swap(true) {
-			f.log.WarnContext(ctx, "watching is not permitted: in this namespace keys outlive their pods, up to their end; grant list and watch on pods, sandboxes and sandboxclaims (deploy/rbac.yaml)",
-				"resource", f.resource, "namespace", f.namespace)
+	case forbidden:
+		if !f.n.forbidden.Swap(true) {
+			f.n.log.WarnContext(ctx, "watching is not permitted: in this namespace keys outlive their pods, up to their end; grant list and watch on pods, sandboxes and sandboxclaims (deploy/rbac.yaml)",
+				"resource", f.resource, "namespace", f.n.name)
 		}
 	case !f.broken.Swap(true):
-		f.log.WarnContext(ctx, "the watch broke; trying again", "resource", f.resource, "namespace", f.namespace, "error", err)
+		f.n.log.WarnContext(ctx, "the watch broke; trying again", "resource", f.resource, "namespace", f.n.name, "error", err)
+	}
+}
+
+// sleep waits for d. It returns false when ctx ends before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 
@@ -148,7 +164,7 @@ func (f *feed[T]) warm() bool { return f.live.Load() && f.informer.HasSynced() }
 
 // get returns an object at hand, or sandbox.ErrNotFound.
 func (f *feed[T]) get(name string) (object T, err error) {
-	e, ok, err := f.informer.GetStore().GetByKey(f.namespace + "/" + name)
+	e, ok, err := f.informer.GetStore().GetByKey(f.n.name + "/" + name)
 	if err != nil {
 		return object, err
 	}

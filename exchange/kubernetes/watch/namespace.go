@@ -20,6 +20,8 @@ import (
 // namespace follows one Kubernetes namespace.
 type namespace struct {
 	name      string
+	log       *slog.Logger
+	askAgain  time.Duration // after a refusal for want of permission
 	pods      *feed[sandbox.Pod]
 	sandboxes *feed[sandbox.Sandbox]
 	claims    *feed[sandbox.Claim]
@@ -42,24 +44,27 @@ const (
 	byClaim   = "claim"   // Sandboxes by the claim that controls them
 )
 
-func newNamespace(client *kubernetes.Client, name, agentLabel string, suspects func(suspect), log *slog.Logger) (*namespace, error) {
-	n := &namespace{name: name, suspects: suspects, opened: make(chan struct{}, 1), agentOf: func(p sandbox.Pod) string { return p.AgentName(agentLabel) }}
-	pods, err1 := client.Pods(name)
-	sandboxes, err2 := client.Sandboxes(name)
-	claims, err3 := client.Claims(name)
+func newNamespace(opts Options, name string, suspects func(suspect)) (*namespace, error) {
+	n := &namespace{
+		name: name, log: opts.Log, askAgain: opts.AskAgain, suspects: suspects, opened: make(chan struct{}, 1),
+		agentOf: func(p sandbox.Pod) string { return p.AgentName(opts.Rules.AgentLabel) },
+	}
+	pods, err1 := opts.Client.Pods(name)
+	sandboxes, err2 := opts.Client.Sandboxes(name)
+	claims, err3 := opts.Client.Claims(name)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
-	n.pods, err1 = newFeed(pods, n, log, convertPod, map[string]func(sandbox.Pod) []string{
+	n.pods, err1 = newFeed(pods, n, convertPod, map[string]func(sandbox.Pod) []string{
 		bySandbox: func(p sandbox.Pod) []string { return controllerOf(p.Meta, sandbox.GroupAgents, sandbox.KindSandbox) },
 		byAgent:   func(p sandbox.Pod) []string { return []string{n.agentOf(p)} },
 	}, n.podChanged)
-	n.sandboxes, err2 = newFeed(sandboxes, n, log, convertSandbox, map[string]func(sandbox.Sandbox) []string{
+	n.sandboxes, err2 = newFeed(sandboxes, n, convertSandbox, map[string]func(sandbox.Sandbox) []string{
 		byClaim: func(s sandbox.Sandbox) []string {
 			return controllerOf(s.Meta, sandbox.GroupExtensions, sandbox.KindClaim)
 		},
 	}, n.sandboxChanged)
-	n.claims, err3 = newFeed(claims, n, log, convertClaim, nil, n.claimChanged)
+	n.claims, err3 = newFeed(claims, n, convertClaim, nil, n.claimChanged)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, fmt.Errorf("watch namespace %s: %w", name, err)
 	}
@@ -149,8 +154,7 @@ func convertSandbox(object any) (metav1.Object, sandbox.Sandbox, error) {
 	if !ok {
 		return nil, sandbox.Sandbox{}, fmt.Errorf("a Sandbox came as %T", object)
 	}
-	s, err := kubernetes.SandboxOf(u)
-	return u, s, err
+	return u, kubernetes.SandboxOf(u), nil
 }
 
 func convertClaim(object any) (metav1.Object, sandbox.Claim, error) {
@@ -158,8 +162,7 @@ func convertClaim(object any) (metav1.Object, sandbox.Claim, error) {
 	if !ok {
 		return nil, sandbox.Claim{}, fmt.Errorf("a claim came as %T", object)
 	}
-	c, err := kubernetes.ClaimOf(u)
-	return u, c, err
+	return u, kubernetes.ClaimOf(u), nil
 }
 
 // whenWarm calls f whenever the namespace has become warm, for the first time or after a gap, until ctx ends.

@@ -21,15 +21,20 @@ type Store interface {
 	RevokePod(ctx context.Context, podUID, reason string, at time.Time) ([]string, error)
 }
 
-// Options configures New. All of it is needed but Namespaces.
+// Options configures New. All of it is needed but Namespaces and AskAgain.
 type Options struct {
 	Client     *kubernetes.Client
 	Store      Store
 	Rules      sandbox.Options // the exchange's: a key ends when they would refuse it
 	Namespaces []string        // watched from the start, and for good; others when they have a key
-	Now        func() time.Time
-	Log        *slog.Logger
+	// AskAgain is how long after a refusal for want of permission a watch is tried again; 0: DefaultAskAgain.
+	AskAgain time.Duration
+	Now      func() time.Time
+	Log      *slog.Logger
 }
+
+// DefaultAskAgain keeps an exchange that may not watch a thousand namespaces from asking the API server all the time.
+const DefaultAskAgain = 5 * time.Minute
 
 const (
 	// workers end keys; each does little but wait for the store.
@@ -72,6 +77,9 @@ func New(opts Options) *Watch {
 	const pending = 256 // of namespaces at once; one that finds no room is found by the next sweep
 	// A watch looks at how things are, not at who may begin: a pod that is being deleted keeps its keys until its grace is
 	// over. Tenants are not looked at: labels of service accounts are not watched.
+	if opts.AskAgain == 0 {
+		opts.AskAgain = DefaultAskAgain
+	}
 	opts.Rules.AllowTerminating, opts.Rules.TenantLabel = true, ""
 	opts.Rules.Now = func() time.Time { return opts.Now().Add(-graceSlack) }
 	return &Watch{
@@ -161,7 +169,7 @@ func (w *Watch) follow(ctx context.Context, wg *sync.WaitGroup, name string, fix
 		w.saidFull = true
 		return
 	}
-	n, err := newNamespace(w.Client, name, w.Rules.AgentLabel, w.queue.Add, w.Log)
+	n, err := newNamespace(w.Options, name, w.queue.Add)
 	if err != nil {
 		w.Log.WarnContext(ctx, "a namespace cannot be watched; trying again later", "namespace", name, "error", err)
 		return
