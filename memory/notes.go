@@ -208,8 +208,6 @@ func (s *Service) Between(ctx context.Context, c Caller, a BetweenArgs) (TextDif
 	out := TextDiff{Changes: []TextChange{}}
 	d, err := s.Diff(ctx, c, DiffArgs{From: a.From, To: a.To, Subject: episodeSubject})
 	for _, x := range d.Changes {
-		slices.Sort(x.Added)
-		slices.Sort(x.Removed)
 		out.Changes = append(out.Changes, TextChange{Began: x.Added, Ended: x.Removed})
 	}
 	return out, err

@@ -124,6 +124,7 @@ func (s *Service) proposals(r Reader, text string, given []Proposal, at, now tim
 			unfiled = append(unfiled, p)
 			continue
 		}
+		given[i].Predicate = f.p.Name // the caller is told the name it is filed under
 		filed = append(filed, f)
 	}
 	return filed, unfiled, nil
@@ -182,7 +183,7 @@ func (s *Service) fileText(w Writer, text string, at time.Time, filed []filable,
 		return out, err
 	}
 	for _, f := range filed {
-		f.st.EvidenceID, f.st.Text = out.Episode.Stored.EventID, belief.Text(text)
+		f.st.EvidenceID = out.Episode.Stored.EventID
 		r, err := s.file(w, f.st, f.p)
 		if err != nil {
 			return out, err

@@ -76,15 +76,16 @@ func (s *State) Apply(e Event) Change {
 	}
 	ended = append(ended, excluded...)
 	for _, b := range ended {
-		began.Replaced = append(began.Replaced, b.Prior(e.Predicate))
 		s.drop(b)
+		if !s.rules(e.Predicate).Historical { // what happened goes on having happened; it replaces nothing
+			began.Replaced = append(began.Replaced, b.Prior(e.Predicate))
+		}
 	}
 	if restated {
 		ended = append(ended, old)
 	}
 	began.Replaced = append(began.Replaced, e.Replaces...)
 	s.put(began)
-	s.restored(e.Predicate, e.Value)
 	return Change{Ended: ended, Began: &began}
 }
 
@@ -115,20 +116,6 @@ func (s *State) Excluded(predicate string, v Value) []Belief {
 		}
 	}
 	return out
-}
-
-// restored takes v, which is believed again, off the lists of what others ended by excluding it. Only what is historical
-// is still there to have such a list.
-func (s *State) restored(predicate string, v Value) {
-	key := v.Key()
-	for name, held := range s.held {
-		b, ok := held[key]
-		if !ok || !slices.Contains(s.rules(name).Excludes, predicate) {
-			continue
-		}
-		b.Replaced = slices.DeleteFunc(slices.Clone(b.Replaced), func(p Prior) bool { return p.Predicate == predicate && p.Value.Key() == key })
-		held[key] = b
-	}
 }
 
 func (s *State) retract(e Event) []Belief {

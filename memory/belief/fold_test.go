@@ -85,10 +85,10 @@ func TestFold(t *testing.T) {
 		{"a retraction at the instant of a statement follows it when written later", []string{"1 did=A", "1 did-A"}, ""},
 		{"what excludes ends the same value elsewhere", []string{"1 likes=tea", "2 dislikes=Tea"}, "dislikes=Tea@2<likes:tea"},
 		{"and another value stays", []string{"1 likes=tea", "2 dislikes=mud"}, "dislikes=mud@2 likes=tea@1"},
-		{"giving away ends owning", []string{"1 owns=hat", "2 gave_away=hat"}, "gave_away=hat@2<owns:hat"},
+		{"giving away ends owning", []string{"1 owns=hat", "2 gave_away=hat"}, "gave_away=hat@2"},
 		{"owning again does not end having given away", []string{"1 gave_away=hat", "2 owns=hat"}, "gave_away=hat@1 owns=hat@2"},
 		{"what is owned again is no longer told as given up", []string{"1 owns=hat", "2 gave_away=hat", "3 owns=hat"}, "gave_away=hat@2 owns=hat@3"},
-		{"giving away a second time ends owning as well", []string{"1 gave_away=hat", "2 owns=hat", "3 gave_away=hat"}, "gave_away=hat@3<owns:hat"},
+		{"giving away a second time ends owning as well", []string{"1 gave_away=hat", "2 owns=hat", "3 gave_away=hat"}, "gave_away=hat@3"},
 		{"an unknown predicate loses no value", []string{"1 zzz=A", "2 zzz=B"}, "zzz=A@1 zzz=B@2"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
@@ -169,8 +169,14 @@ func TestRemember(t *testing.T) {
 		}
 	})
 	t.Run("another value of its own multi-valued pair is withdrawn by name", func(t *testing.T) {
-		r := remember(t, 3, "did", "B", []belief.Ref{ref("did", `"a"`)}, "1 did=A")
-		if told(r.Superseded) != "did=A@1" || r.Stored.Replaced[0].Predicate != "did" {
+		r := remember(t, 3, "likes", "B", []belief.Ref{ref("likes", `"a"`)}, "1 likes=A")
+		if told(r.Superseded) != "likes=A@1" || r.Stored.Replaced[0].Predicate != "likes" {
+			t.Fatalf("got %+v", r)
+		}
+	})
+	t.Run("what happened, and texts, are not withdrawn by name", func(t *testing.T) {
+		r := remember(t, 3, "name", "B", []belief.Ref{ref("did", `"a"`), ref("note", `"n"`)}, "1 did=a", "2 note=n")
+		if len(r.Unreplaced) != 2 || len(r.Events) != 1 {
 			t.Fatalf("got %+v", r)
 		}
 	})

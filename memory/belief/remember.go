@@ -23,7 +23,6 @@ type Statement struct {
 	Replaces   []Ref
 	Evidence   string
 	EvidenceID string
-	Text       Value // the text that the statement was drawn from, if any
 }
 
 // Remembered is what a statement came to.
@@ -60,7 +59,7 @@ func (s *State) Remember(st Statement, canonical func(string) (string, error), n
 	}
 	for _, b := range withdrawn {
 		r := Retraction(st.Subject, b.Predicate, b.Value, st.At, newID())
-		r.ReplacedBy = e.ID
+		r.ReplacedBy, r.Source, r.Kind = e.ID, st.Source, b.Kind
 		s.Apply(r)
 		out.Events = append(out.Events, r)
 		out.Superseded = append(out.Superseded, b)
@@ -91,7 +90,7 @@ func (s *State) withdrawals(st Statement, canonical func(string) (string, error)
 		switch {
 		case name == st.Predicate && v.Key() == st.Value.Key():
 		case name == st.Predicate && s.rules(name).Cardinality == Single: // is ended by the statement in any case
-		case !held, name == Note && v.Key() == st.Text.Key(): // a text does not withdraw itself
+		case !held, name == Note, s.rules(name).Historical: // what was said or happened stays so; only forget takes it back
 			not = append(not, ref)
 		case s.excludes(st, b):
 		default:

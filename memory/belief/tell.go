@@ -33,7 +33,7 @@ func (e Event) Sentence() string {
 type Timeline struct {
 	Subject   string   `json:"subject"`
 	Predicate string   `json:"predicate"`
-	Now       []string `json:"now"`
+	Now       []string `json:"now"` // in alphabetical order
 	Steps     []Step   `json:"steps"`
 }
 
@@ -65,7 +65,7 @@ func Tell(rules Rules, subject, predicate string, events []Event, now time.Time)
 	told := false
 	for _, e := range events {
 		if e.ObservedAt.After(now) && !told {
-			t.Now, told = sentences(s.Held(predicate)), true
+			t.Now, told = sorted(sentences(s.Held(predicate))), true
 		}
 		c := s.Apply(e)
 		added, removed := c.within(predicate)
@@ -79,7 +79,7 @@ func Tell(rules Rules, subject, predicate string, events []Event, now time.Time)
 		})
 	}
 	if !told {
-		t.Now = sentences(s.Held(predicate))
+		t.Now = sorted(sentences(s.Held(predicate)))
 	}
 	return t
 }
@@ -123,11 +123,12 @@ type Difference struct {
 	Removed   []string `json:"removed,omitempty"`
 }
 
-// Compare tells how the beliefs of one pair differ. The second result is false when they do not.
+// Compare tells how the beliefs of one pair differ, each list in alphabetical order. The second result is false when they
+// do not differ.
 func Compare(subject, predicate string, before, after []Belief) (Difference, bool) {
 	d := Difference{
-		Subject: subject, Predicate: predicate, Before: sentences(before), After: sentences(after),
-		Added: sentencesOf(missing(after, before)), Removed: sentencesOf(missing(before, after)),
+		Subject: subject, Predicate: predicate, Before: sorted(sentences(before)), After: sorted(sentences(after)),
+		Added: sorted(sentencesOf(missing(after, before))), Removed: sorted(sentencesOf(missing(before, after))),
 	}
 	return d, len(d.Added)+len(d.Removed) > 0
 }
@@ -147,6 +148,11 @@ func sentences(beliefs []Belief) []string {
 		out[i] = b.Sentence()
 	}
 	return out
+}
+
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return list
 }
 
 func sentencesOf(beliefs []Belief) []string {

@@ -1,0 +1,117 @@
+package difftest
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sallyport/memory/sqlitestore"
+)
+
+var (
+	steps = flag.Int("steps", 400, "how many operations to compare, audits not counted")
+	seed  = flag.Uint64("seed", 1, "what the operations are generated from")
+)
+
+// perSequence is how many operations a namespace gets: enough for them to touch each other, and few for the reference,
+// which grows slower with each.
+const perSequence = 40
+
+// run compares the two servers.
+type run struct {
+	*testing.T
+	reference, ours server
+	namespaces      int // used so far
+	compared        int
+	parted          int
+}
+
+func TestAnswersAreThoseOfTheReference(t *testing.T) {
+	store, err := sqlitestore.Open(context.Background(), filepath.Join(t.TempDir(), "memory.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	r := &run{T: t, reference: startPeer(t), ours: newOwn(store)}
+	sequences := (*steps + perSequence - 1) / perSequence
+	for i := range sequences {
+		g := generator{rand.New(rand.NewPCG(*seed, uint64(i)))}
+		var sequence []step
+		for range perSequence {
+			sequence = append(sequence, g.next())
+		}
+		if d := r.play(append(sequence, audit()...)); d != nil {
+			d = r.shortest(d)
+			t.Fatalf("sequence %d of seed %d diverges. The shortest found that does:\n%s", i, *seed, d)
+		}
+	}
+	t.Logf("%d answers of %d sequences compared; %d sequences ended early, where the two part on purpose", r.compared, sequences, r.parted)
+}
+
+// divergence is a sequence whose last answers differ.
+type divergence struct {
+	steps           []step
+	reference, ours any
+}
+
+func (d *divergence) String() string {
+	var b strings.Builder
+	for _, s := range d.steps {
+		fmt.Fprintln(&b, s)
+	}
+	where, reference, ours := difference("", d.reference, d.ours)
+	fmt.Fprintf(&b, "They differ in %s\nreference: %s\nours:      %s\n", cmp.Or(where, "everything"), shown(reference), shown(ours))
+	return b.String()
+}
+
+// play sends a sequence to both servers, in a namespace of its own, up to the first divergence; nil if there is none.
+func (r *run) play(sequence []step) *divergence {
+	r.Helper()
+	if r.namespaces++; r.namespaces >= maxNamespaces {
+		r.Fatal("there are no namespaces left")
+	}
+	theirs, ours := newNormal(), newNormal()
+	for i, s := range sequence {
+		a := theirs.answer(s, r.reference.call(r.T, r.namespaces, s))
+		b := ours.answer(s, r.ours.call(r.T, r.namespaces, s))
+		r.compared++
+		switch compare(s, a, b) {
+		case same:
+		case parted:
+			r.parted++
+			return nil
+		case differs:
+			return &divergence{steps: sequence[:i+1], reference: a, ours: b}
+		}
+	}
+	return nil
+}
+
+// searching bounds how long a shorter sequence is looked for.
+const searching = 40 * time.Second
+
+// shortest takes away as many steps as it can, big pieces first, as long as the last step's answers still differ.
+func (r *run) shortest(d *divergence) *divergence {
+	end := time.Now().Add(searching)
+	for size := len(d.steps) / 2; size > 0; {
+		shorter := false
+		for at := 0; at+size < len(d.steps) && time.Now().Before(end); {
+			rest := append(append([]step{}, d.steps[:at]...), d.steps[at+size:]...)
+			if found := r.play(rest); found != nil {
+				d, shorter = found, true
+				continue
+			}
+			at += size
+		}
+		if !shorter || size > len(d.steps)/2 {
+			size /= 2
+		}
+	}
+	return d
+}

@@ -1,0 +1,9 @@
+// Package difftest holds its tests only: the same generated sequence of operations goes to the reference of the Memory
+// API, a real `recall serve`, and to Sallyport, and every answer has to be the same.
+//
+// What differs on purpose is in docs/compatibility.md, and excused here where it shows and nowhere else (excuse_test.go).
+// A divergence is told with the shortest sequence found that still shows it. Each sequence has a namespace of its own,
+// and ends with an audit that asks for everything.
+//
+//	go test ./memory/difftest -steps 20000 -seed 7
+package difftest

@@ -1,0 +1,238 @@
+package difftest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// step is one operation. Its body is the JSON that both servers get.
+type step struct {
+	Op   string
+	Body json.RawMessage
+}
+
+func (s step) String() string { return fmt.Sprintf("POST /v1/%s %s", s.Op, s.Body) }
+
+type object = map[string]any
+
+// generator makes operations that touch each other: few subjects, few predicates, few values, few days.
+type generator struct{ *rand.Rand }
+
+// The pools. Spellings that stand for one thing are in them on purpose.
+var (
+	subjects = []string{"user", "ann", " Ann ", "the project"}
+	strings_ = []string{
+		"lives_in", "name", "role", "uses_technology", "Uses Technology", "likes", "dislikes", "owns", "gave_away",
+		"plans", "cancelled", "did", "note", "goal", "pet",
+	}
+	values = []string{"tea", "Tea ", "coffee", "a boat", "A  boat", "Zürich", "straße", "42", "x", "東京"}
+	others = map[string][]any{"score": {1, 1.0, 2.5, 0, -3}, "ready": {true, false}, "rank": {7, 8}}
+)
+
+func pick[T any](g generator, from []T) T { return from[g.IntN(len(from))] }
+
+// maybe is true in one of n cases.
+func (g generator) maybe(n int) bool { return g.IntN(n) == 0 }
+
+// Days on which things are stated lie a day apart, and instants that are asked about lie between them: whether a statement
+// of an instant is before or after it is decided by nanoseconds where two are of the same one.
+func (g generator) stated() string {
+	return time.Date(2024, 3, 1+g.IntN(10), 0, 0, 0, 0, time.UTC).Format(time.RFC3339)
+}
+
+func (g generator) asked() string {
+	return time.Date(2024, 3, g.IntN(12), 12, 0, 0, 0, time.UTC).Format(time.RFC3339)
+}
+
+// pair returns a predicate and a value of its type; in one of 25 cases of another.
+func (g generator) pair() (string, any) {
+	predicate, value := pick(g, strings_), any(pick(g, values))
+	if g.maybe(5) {
+		predicate = pick(g, []string{"score", "ready", "rank"})
+		value = pick(g, others[predicate])
+	}
+	if g.maybe(25) {
+		value = pick(g, []any{7, true, "words"})
+	}
+	return predicate, value
+}
+
+func (g generator) replaces() []object {
+	var out []object
+	for range 1 + g.IntN(2) {
+		predicate, value := g.pair()
+		out = append(out, object{"predicate": predicate, "value": value})
+	}
+	return out
+}
+
+// next makes an operation.
+func (g generator) next() step {
+	switch n := g.IntN(100); {
+	case n < 45:
+		return g.remember()
+	case n < 50:
+		return g.text()
+	case n < 58:
+		return g.forget()
+	case n < 76:
+		return g.recall()
+	case n < 81:
+		return g.ofPair("history")
+	case n < 87:
+		return g.ofPair("timeline")
+	case n < 93:
+		return g.diff()
+	case n < 95:
+		return made("explain", object{"question": pick(g, values)})
+	case n < 97:
+		return made("predicates", object{})
+	}
+	return g.wrong()
+}
+
+func made(op string, body object) step {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		panic(err) // everything in the pools is JSON
+	}
+	return step{op, raw}
+}
+
+func (g generator) remember() step {
+	predicate, value := g.pair()
+	body := object{"subject": pick(g, subjects), "predicate": predicate, "value": value}
+	if !g.maybe(3) {
+		body["observed_at"] = g.stated()
+	}
+	if g.maybe(4) {
+		body["replaces"] = g.replaces()
+	}
+	if g.maybe(4) {
+		body["source"] = pick(g, []string{"user_stated", "agent_inferred", "tool_result"})
+		body["kind"] = pick(g, []string{"fact", "preference"})
+		body["confidence"] = pick(g, []float64{0, 0.25, 0.5, 1})
+	}
+	if g.maybe(4) {
+		body["cardinality"] = pick(g, []string{"single", "multi"})
+		body["description"] = "as described"
+	}
+	return made("remember", body)
+}
+
+func (g generator) text() step {
+	statements := []object{}
+	for range g.IntN(3) {
+		predicate, value := g.pair()
+		s := object{"subject": pick(g, subjects), "predicate": predicate, "value": value, "evidence": "words " + string(rune('a'+g.IntN(3)))}
+		if g.maybe(4) {
+			s["replaces"] = g.replaces()
+		}
+		statements = append(statements, s)
+	}
+	body := object{"text": fmt.Sprintf("Text %d: words a, words b, words c.", g.IntN(3)), "statements": statements}
+	if !g.maybe(3) {
+		body["observed_at"] = g.stated()
+	}
+	return made("remember", body)
+}
+
+func (g generator) forget() step {
+	predicate, value := g.pair()
+	body := object{"subject": pick(g, subjects), "predicate": predicate}
+	if !g.maybe(3) {
+		body["value"] = value
+	}
+	return made("forget", body)
+}
+
+func (g generator) recall() step {
+	body := object{}
+	predicate, _ := g.pair()
+	if !g.maybe(4) {
+		body["subject"] = pick(g, subjects)
+	}
+	if !g.maybe(3) || len(body) == 0 {
+		body["predicate"] = predicate
+	}
+	switch {
+	case len(body) == 2 && g.maybe(4):
+		body["limit"] = 1 + g.IntN(3)
+	case g.maybe(5):
+		body["query"], body["limit"] = pick(g, values), 1000
+		if g.maybe(2) {
+			delete(body, "subject")
+			delete(body, "predicate")
+		}
+	default:
+		body["limit"] = 1000
+	}
+	for _, member := range []string{"as_of", "observed_after", "observed_before"} {
+		if g.maybe(4) {
+			body[member] = g.asked()
+		}
+	}
+	if g.maybe(6) {
+		body["min_confidence"] = 0.5
+	}
+	if g.maybe(6) {
+		body["with_sources"] = true
+	}
+	return made("recall", body)
+}
+
+func (g generator) ofPair(op string) step {
+	predicate, _ := g.pair()
+	return made(op, object{"subject": pick(g, subjects), "predicate": predicate})
+}
+
+func (g generator) diff() step {
+	body := object{"from": g.asked()}
+	if !g.maybe(3) {
+		body["to"] = g.asked()
+	}
+	if g.maybe(3) {
+		body["subject"] = pick(g, subjects)
+	}
+	return made("diff", body)
+}
+
+// wrong makes an operation that is refused.
+func (g generator) wrong() step {
+	return pick(g, []step{
+		made("remember", object{"subject": " ", "predicate": "role", "value": "x"}),
+		made("remember", object{"subject": "ann", "predicate": "9", "value": "x"}),
+		made("remember", object{"subject": "ann", "predicate": "role", "value": ""}),
+		made("remember", object{"subject": "ann", "predicate": "role", "value": nil}),
+		made("remember", object{"subject": "ann", "predicate": "role", "value": []int{1}}),
+		made("remember", object{"subject": "ann", "predicate": "role", "value": "x", "confidence": 2}),
+		made("remember", object{"subject": "ann", "predicate": "role", "value": "x", "source": "hearsay"}),
+		made("remember", object{"subject": "ann", "predicate": "role", "value": "x", "observed_at": "then"}),
+		made("remember", object{"subject": "ann", "predicate": "role", "value": "x", "observed_at": "2999-01-01T00:00:00Z"}),
+		made("remember", object{"text": "t", "statements": []object{{"subject": "ann", "predicate": "role", "value": "x", "evidence": "u"}}}),
+		made("forget", object{"subject": "ann"}),
+		made("forget", object{"subject": "ann", "predicate": "role", "value": ""}),
+		made("forget", object{"subject": "ann", "predicate": "never_defined"}),
+		made("recall", object{}),
+		made("recall", object{"subject": "ann", "limit": 1001}),
+		made("recall", object{"subject": "ann", "min_confidence": -1}),
+		made("diff", object{"from": "2024-03-05T00:00:00Z", "to": "2024-03-05T00:00:00Z"}),
+		made("diff", object{}),
+		made("timeline", object{"subject": "ann", "bogus": 1}),
+		made("explain", object{}),
+	})
+}
+
+// audit asks for everything that the pools can name.
+func audit() []step {
+	out := []step{made("predicates", object{}), made("diff", object{"from": "2024-02-01T00:00:00Z"})}
+	for _, subject := range []string{"user", "ann", "the project"} {
+		out = append(out, made("recall", object{"subject": subject, "limit": 1000, "with_sources": true}))
+		for _, predicate := range []string{"lives_in", "uses_technology", "likes", "owns", "gave_away", "cancelled", "note", "pet", "score"} {
+			out = append(out, made("history", object{"subject": subject, "predicate": predicate}), made("timeline", object{"subject": subject, "predicate": predicate}))
+		}
+	}
+	return out
+}

@@ -1,0 +1,190 @@
+package difftest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"sallyport/gateway"
+	"sallyport/memory"
+	"sallyport/memory/api"
+	"sallyport/memory/belief"
+)
+
+// server answers an operation for one namespace.
+type server interface {
+	call(t *testing.T, namespace int, s step) answer
+}
+
+// answer is a status and a JSON body.
+type answer struct {
+	status int
+	body   any
+}
+
+func newAnswer(t *testing.T, status int, raw []byte) answer {
+	t.Helper()
+	a := answer{status: status}
+	if err := json.Unmarshal(raw, &a.body); err != nil {
+		t.Fatalf("%v in %s", err, raw)
+	}
+	return a
+}
+
+// own is Sallyport's handler, reached as the gateway reaches it.
+type own struct{ handler http.Handler }
+
+func newOwn(store memory.Store) *own {
+	words := belief.Open()
+	service := memory.NewService(store, memory.Options{Vocabulary: &words})
+	return &own{api.NewHandler(service, api.Typed(true), gateway.DefaultHeaders(), nil)}
+}
+
+func (o *own) call(t *testing.T, namespace int, s step) answer {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodPost, "/v1/"+s.Op, bytes.NewReader(s.Body))
+	for _, h := range gateway.DefaultHeaders().Values(gateway.Identity{Namespace: name(namespace)}) {
+		r.Header.Set(h.Name, h.Value)
+	}
+	w := httptest.NewRecorder()
+	o.handler.ServeHTTP(w, r)
+	return newAnswer(t, w.Code, w.Body.Bytes())
+}
+
+func name(namespace int) string { return fmt.Sprintf("diff:%d", namespace) }
+
+// maxNamespaces is how many namespaces the peer has keys for: one for each sequence, and for each try to shorten one.
+const maxNamespaces = 20000
+
+// peer is a running `recall serve`.
+type peer struct{ url string }
+
+// startPeer runs the reference with its own database, until the test ends.
+func startPeer(t *testing.T) *peer {
+	t.Helper()
+	binary := filepath.Join(root(t), ".tools", "py", "bin", "recall")
+	if _, err := os.Stat(binary); err != nil {
+		t.Fatalf("%v: run `make tools`", err)
+	}
+	dir := t.TempDir()
+	var keys strings.Builder
+	for i := range maxNamespaces {
+		fmt.Fprintf(&keys, "%s %s\n", key(i), name(i))
+	}
+	keysFile := filepath.Join(dir, "keys")
+	if err := os.WriteFile(keysFile, []byte(keys.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(dir, "data")
+	cmd := exec.Command(binary, "serve", "-typed", "-open", "-agent=false", "-backend", "local", "-url", data,
+		"-listen", "127.0.0.1:0", "-keys-file", keysFile)
+	cmd.Env = []string{"HOME=" + dir, "PATH=" + filepath.Dir(binary) + ":" + os.Getenv("PATH")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
+		_ = cmd.Wait()                          // having been told to end is no failure
+		endDatabase(t, data)
+	})
+	return &peer{url: listening(t, out)}
+}
+
+func key(namespace int) string { return fmt.Sprintf("key-%d", namespace) }
+
+// listening reads the log until it says where the server listens; the rest is read and dropped.
+func listening(t *testing.T, log io.Reader) string {
+	t.Helper()
+	found := make(chan string, 1)
+	go func() {
+		for lines := bufio.NewScanner(log); lines.Scan(); {
+			if _, rest, ok := strings.Cut(lines.Text(), "listening on "); ok {
+				address, _, _ := strings.Cut(rest, ": ")
+				found <- "http://" + address
+			}
+		}
+		close(found)
+	}()
+	select {
+	case url, ok := <-found:
+		if !ok {
+			t.Fatal("recall serve ended before it listened")
+		}
+		return url
+	case <-time.After(time.Minute):
+		t.Fatal("recall serve does not listen")
+	}
+	return ""
+}
+
+// endDatabase ends the database that the peer started and left running, which noted its process in its directory.
+func endDatabase(t *testing.T, data string) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(data, "runtime.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	var noted struct{ PID int }
+	if err != nil || json.Unmarshal(raw, &noted) != nil || noted.PID <= 1 {
+		t.Fatalf("cannot tell the process of the peer's database: %v %s", err, raw)
+	}
+	running := func() bool {
+		args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", noted.PID))
+		return err == nil && bytes.Contains(args, []byte(data))
+	}
+	for deadline := time.Now().Add(20 * time.Second); running(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the peer's database does not end")
+		}
+		_ = syscall.Kill(noted.PID, syscall.SIGTERM) // it may have ended in between
+	}
+}
+
+func (p *peer) call(t *testing.T, namespace int, s step) answer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/v1/"+s.Op, bytes.NewReader(s.Body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+key(namespace))
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was read
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newAnswer(t, resp.StatusCode, raw)
+}
+
+// root is the module's root.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(filepath.Dir(dir))
+}
