@@ -49,34 +49,28 @@ type exchangeCommand struct {
 	keystoreFlags
 	keyNameFlags
 	mintFlags
-	DevCluster   string `help:"Trust the development cluster in this directory, as 'up' and 'dev' use it." placeholder:"DIR"`
+	kubeFlags
+	DevCluster   string `help:"Trust the development cluster in this directory, as 'up' and 'dev' use it, and no other." placeholder:"DIR"`
 	AdminKeyFile string `help:"File with the first admin key; made if there is none. Only the key's hash is stored." placeholder:"FILE"`
 }
 
 // Run serves the exchange until the process is told to end.
 func (c *exchangeCommand) Run(env *environment) error {
 	env.announce()
-	if c.DevCluster == "" {
-		return errors.New("nobody says whose a token is: give --dev-cluster DIR (a Kubernetes cluster is not supported yet)")
-	}
 	store, err := c.open(env.ctx)
 	if err != nil {
 		return err
 	}
 	defer store.Close() //nolint:errcheck // every write was durable when it returned
-	cluster, err := openDevCluster(env.ctx, c.DevCluster)
+	v, err := c.voucher(env, store)
 	if err != nil {
 		return err
 	}
-	defer cluster.close()
+	defer v.close()
 	if c.AdminKeyFile != "" {
 		if err := ensureAdminKey(env.ctx, store, c.AdminKeyFile); err != nil {
 			return err
 		}
-	}
-	v, err := cluster.voucher(env.ctx, store, c.mintFlags, env.log)
-	if err != nil {
-		return err
 	}
 	outer, err := newOuterDoor(env.ctx, store, v, c.keyNameFlags, c.mintFlags, env.log)
 	if err != nil {
@@ -88,6 +82,27 @@ func (c *exchangeCommand) Run(env *environment) error {
 	}
 	env.log.Info("exchange is ready", "listen", c.Listen)
 	return runParts(env.ctx, outer.allParts(l))
+}
+
+// voucher is the development cluster's if one is named, else the Kubernetes cluster's.
+func (c *exchangeCommand) voucher(env *environment, store keystore.Store) (voucher, error) {
+	if c.DevCluster == "" {
+		v, err := c.kubeFlags.voucher(store, c.mintFlags, env.log)
+		if err != nil {
+			return voucher{}, fmt.Errorf("%w (--kubeconfig FILE, or --dev-cluster DIR on a laptop)", err)
+		}
+		return v, nil
+	}
+	cluster, err := openDevCluster(env.ctx, c.DevCluster)
+	if err != nil {
+		return voucher{}, err
+	}
+	v, err := cluster.voucher(env.ctx, store, c.mintFlags, env.log)
+	if err != nil {
+		return voucher{}, errors.Join(err, cluster.Close())
+	}
+	v.closer = cluster.Close
+	return v, nil
 }
 
 // devCluster is the development cluster and its issuer.
@@ -119,6 +134,13 @@ type voucher struct {
 	admins        exchange.Admins         // nil: admin keys alone
 	minted        func(r keystore.Record) // nil: nobody wants to hear
 	parts         []part
+	closer        func() error // nil: there is nothing to close
+}
+
+func (v voucher) close() {
+	if v.closer != nil {
+		_ = v.closer() // every write was durable when it returned
+	}
 }
 
 // voucher makes the development cluster say whose a token is.

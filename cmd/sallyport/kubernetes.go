@@ -27,6 +27,7 @@ type kubeFlags struct {
 	AllowTerminating bool     `help:"Serve pods that are being deleted until their grace period is over."`
 	Watch            bool     `help:"Watch pods and what holds them, so that a key ends with its pod." default:"true" negatable:""`
 	WatchNamespace   []string `help:"Watch this namespace from the start; others are watched when they have a key. May be repeated." placeholder:"NAME"`
+	Offline          bool     `help:"Verify tokens by the cluster's published keys, without a TokenReview for each."`
 	ClusterAdmins    bool     `help:"Let users of the cluster manage keys, as its RBAC says (deploy/rbac-admins.yaml)."`
 }
 
@@ -67,6 +68,9 @@ func (f kubeFlags) voucher(store keystore.Store, m mintFlags, log *slog.Logger) 
 			RequireClaim: m.RequireClaim, AllowTerminating: f.AllowTerminating, TenantLabel: f.TenantLabel, AgentLabel: f.AgentLabel, Now: time.Now,
 		},
 		Timeout: kubernetes.DefaultTimeout,
+	}
+	if f.Offline {
+		authenticator.Reviewer = kubernetes.NewOffline(client, m.Audience, time.Now)
 	}
 	v := voucher{authenticator: authenticator}
 	if f.ClusterAdmins {

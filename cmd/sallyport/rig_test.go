@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"sallyport/exchange/kubernetes/kubetest"
 	"sallyport/internal/serve"
 )
 
@@ -51,6 +52,7 @@ func testMain(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		return 1
 	}
+	defer kubetest.StopShared()
 	return m.Run()
 }
 

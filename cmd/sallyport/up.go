@@ -19,6 +19,7 @@ type upCommand struct {
 	surfaceFlags
 	keyNameFlags
 	mintFlags
+	kubeFlags
 	doorFlags
 }
 
@@ -115,11 +116,11 @@ func ended(err error) error {
 // welcome says that everything is ready: in DIR/env for programs, on the terminal for people.
 func (c *upCommand) welcome(env *environment, dir *dataDir, s *services, address string, took time.Duration) error {
 	say(env.stdout, "envoy", "http://"+address)
-	lines := []string{
-		envLine("RECALL_URL", "http://"+address),
-		envLine("RECALL_TOKEN_FILE", s.tokenFile),
-		envLine("SALLYPORT_ADMIN_KEY_FILE", s.adminKeyFile),
+	lines := []string{envLine("RECALL_URL", "http://"+address)}
+	if s.tokenFile != "" {
+		lines = append(lines, envLine("RECALL_TOKEN_FILE", s.tokenFile))
 	}
+	lines = append(lines, envLine("SALLYPORT_ADMIN_KEY_FILE", s.adminKeyFile))
 	if err := dir.writeEnvFile(lines); err != nil {
 		return err
 	}
@@ -127,8 +128,11 @@ func (c *upCommand) welcome(env *environment, dir *dataDir, s *services, address
 	if _, err := os.Stat(".tools/py/bin/python"); err == nil {
 		python = ".tools/py/bin/python"
 	}
-	_, err := fmt.Fprintf(env.stdout, "\nready in %s; Ctrl-C ends it\n\n  %s\n\nTry it in another terminal:\n\n%s\n",
-		took.Round(time.Millisecond), strings.Join(lines, "\n  "), example(dir.envFile(), python, c.Backend != ""))
+	try := "Try it in another terminal:\n\n" + example(dir.envFile(), python, c.Backend != "")
+	if s.tokenFile == "" {
+		try = "Set RECALL_TOKEN_FILE to the projected token of one of your cluster's pods (audience " + c.Audience + ").\n"
+	}
+	_, err := fmt.Fprintf(env.stdout, "\nready in %s; Ctrl-C ends it\n\n  %s\n\n%s\n", took.Round(time.Millisecond), strings.Join(lines, "\n  "), try)
 	return err
 }
 

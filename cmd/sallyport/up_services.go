@@ -14,14 +14,14 @@ import (
 // services are all of `up` but Envoy. They listen on unix sockets alone.
 type services struct {
 	parts        []part
-	tokenFile    string // of the example pod
+	tokenFile    string // of the example pod; empty with a real cluster
 	adminKeyFile string
 	closers      []func() error
 }
 
 // startServices opens the stores and the sockets; what has to run is in parts.
 func startServices(env *environment, dir *dataDir, c *upCommand) (_ *services, err error) {
-	s := &services{adminKeyFile: dir.file("admin.key"), tokenFile: dir.file("demo.token")}
+	s := &services{adminKeyFile: dir.file("admin.key")}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -31,16 +31,12 @@ func startServices(env *environment, dir *dataDir, c *upCommand) (_ *services, e
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := openDevCluster(env.ctx, dir.path)
+	v, err := s.voucher(env, dir, c, store)
 	if err != nil {
 		return nil, err
 	}
-	s.closers = append(s.closers, cluster.Close)
-	if err := s.startExamplePod(env, cluster, c.Audience); err != nil {
-		return nil, err
-	}
 	for _, start := range []func() error{
-		func() error { return s.startExchange(env, dir, c, store, cluster) },
+		func() error { return s.startExchange(env, dir, c, store, v) },
 		func() error { return s.startExtauthz(env, dir, c, store) },
 		func() error { return s.startBackend(env, dir, c) },
 	} {
@@ -69,6 +65,25 @@ func (s *services) startKeystore(env *environment, dir *dataDir) (keystore.Store
 	}
 	say(env.stdout, "keystore", dir.file("keys.db"))
 	return store, nil
+}
+
+// voucher is the development cluster's, with an example pod in it, unless a kubeconfig names a real cluster.
+func (s *services) voucher(env *environment, dir *dataDir, c *upCommand, store keystore.Store) (voucher, error) {
+	log := env.log.With("part", "exchange")
+	if c.Kubeconfig != "" {
+		say(env.stdout, "cluster", "as in "+c.Kubeconfig)
+		return c.kubeFlags.voucher(store, c.mintFlags, log)
+	}
+	cluster, err := openDevCluster(env.ctx, dir.path)
+	if err != nil {
+		return voucher{}, err
+	}
+	s.closers = append(s.closers, cluster.Close)
+	s.tokenFile = dir.file("demo.token")
+	if err := s.startExamplePod(env, cluster, c.Audience); err != nil {
+		return voucher{}, err
+	}
+	return cluster.voucher(env.ctx, store, c.mintFlags, log)
 }
 
 // The example pod's token is made anew before it expires, as a kubelet does.
@@ -101,13 +116,8 @@ func (s *services) startExamplePod(env *environment, cluster *devCluster, audien
 	return nil
 }
 
-func (s *services) startExchange(env *environment, dir *dataDir, c *upCommand, store keystore.Store, cluster *devCluster) error {
-	log := env.log.With("part", "exchange")
-	v, err := cluster.voucher(env.ctx, store, c.mintFlags, log)
-	if err != nil {
-		return err
-	}
-	outer, err := newOuterDoor(env.ctx, store, v, c.keyNameFlags, c.mintFlags, log)
+func (s *services) startExchange(env *environment, dir *dataDir, c *upCommand, store keystore.Store, v voucher) error {
+	outer, err := newOuterDoor(env.ctx, store, v, c.keyNameFlags, c.mintFlags, env.log.With("part", "exchange"))
 	if err != nil {
 		return err
 	}

@@ -18,13 +18,19 @@ var shared struct {
 // Main runs a package's tests and ends the cluster that they shared. Call it from TestMain.
 func Main(m *testing.M) {
 	status := m.Run()
-	if shared.cluster != nil {
-		shared.cluster.Stop()
-	}
+	StopShared()
 	os.Exit(status)
 }
 
-// Shared returns the cluster of this test binary, which the first test to ask starts. The package's TestMain must be Main.
+// StopShared ends the cluster that tests shared, if any asked for it: for a TestMain that has more to do than Main.
+func StopShared() {
+	if shared.cluster != nil {
+		shared.cluster.Stop()
+	}
+}
+
+// Shared returns the cluster of this test binary, which the first test to ask starts. The package's TestMain must be
+// Main, or end with StopShared.
 func Shared(t testing.TB) *Cluster {
 	t.Helper()
 	for _, name := range []string{"etcd", "kube-apiserver"} {
