@@ -56,6 +56,7 @@ type setup struct {
 	leave   []kubetest.Without // of the exchange's permissions
 	silent  bool               // no permissions in the namespace
 	watch   bool
+	offline bool
 }
 
 // watching makes tests that do not care watch, too: see TestTheSameHoldsWithWatches.
@@ -126,6 +127,9 @@ func (r *rig) serve(client *kubernetes.Client, s setup) {
 	authenticator := &exchange.PodAuthenticator{
 		Reviewer: kubernetes.NewReviewer(client, audience, time.Now), Cluster: kubernetes.Cluster{Client: client},
 		Options: s.options, Timeout: kubernetes.DefaultTimeout,
+	}
+	if s.offline {
+		authenticator.Reviewer = kubernetes.NewOffline(client, audience, time.Now)
 	}
 	var minted func(keystore.Record)
 	if s.watch {

@@ -92,6 +92,9 @@ func (r *Reviewer) Review(_ context.Context, token string) (sandbox.Subject, err
 	return sandbox.Subject{Namespace: k.Namespace, ServiceAccount: k.ServiceAccount.Name, PodName: k.Pod.Name, PodUID: k.Pod.UID}, nil
 }
 
+// ReasonBadSignature is the reason when none of the keys signed a token: there may be newer ones.
+const ReasonBadSignature = "bad_signature"
+
 // rejection words golang-jwt's errors, whose own texts stay in the log.
 func (r *Reviewer) rejection(err error) error {
 	switch {
@@ -107,7 +110,7 @@ func (r *Reviewer) rejection(err error) error {
 	case errors.Is(err, jwt.ErrTokenMalformed):
 		return reject("malformed", "this is not a service-account token: send the content of the projected file", err)
 	default:
-		return reject("bad_signature", "the token was not signed by the issuer that this exchange trusts", err)
+		return reject(ReasonBadSignature, "the token was not signed by the issuer that this exchange trusts", err)
 	}
 }
 
