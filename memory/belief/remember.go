@@ -74,14 +74,6 @@ func (s *State) withdrawals(st Statement, canonical func(string) (string, error)
 	for _, ref := range st.Replaces {
 		name, nameErr := canonical(ref.Predicate)
 		v, valueErr := ParseValue(ref.Value)
-		id := name + "\x00" + v.Key()
-		if nameErr != nil || valueErr != nil {
-			id = ref.Predicate + "\x00\x00" + string(ref.Value)
-		}
-		if seen[id] {
-			continue
-		}
-		seen[id] = true
 		if nameErr != nil || valueErr != nil {
 			not = append(not, ref)
 			continue
@@ -92,8 +84,9 @@ func (s *State) withdrawals(st Statement, canonical func(string) (string, error)
 		case name == st.Predicate && s.rules(name).Cardinality == Single: // is ended by the statement in any case
 		case !held, name == Note, s.rules(name).Historical: // what was said or happened stays so; only forget takes it back
 			not = append(not, ref)
-		case s.excludes(st, b):
+		case s.excludes(st, b), seen[b.EventID]:
 		default:
+			seen[b.EventID] = true
 			believed = append(believed, b)
 		}
 	}

@@ -1,8 +1,7 @@
 // Package sqlitestore keeps a memory in one SQLite file: an append-only log of events, the beliefs they amount to beside
 // it, an index of words, and the records of agents.
 //
-// It decides nothing: what to write is said by package memory. Every statement names the namespace it is about, whose
-// number a transaction looks up once, when it begins.
+// The statements are those of package sqlstore; here are the file, the schema and the index of words.
 package sqlitestore
 
 import (
@@ -12,10 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"time"
 
 	"sallyport/internal/sqlite"
 	"sallyport/memory"
+	"sallyport/memory/sqlstore"
 )
 
 //go:embed migrations/*.sql
@@ -62,7 +61,7 @@ func (s *Store) Read(ctx context.Context, namespace string, fn func(memory.Reade
 	if err != nil {
 		return err
 	}
-	return fn(&scope{ctx: ctx, tx: tx, ns: num})
+	return fn(sqlstore.NewScope(ctx, tx, num, dialect))
 }
 
 // Write calls fn inside the file's only write transaction.
@@ -80,12 +79,12 @@ func (s *Store) Write(ctx context.Context, namespace string, fn func(memory.Writ
 	if err != nil {
 		return err
 	}
-	if num == unknown {
+	if num == sqlstore.Unknown {
 		if num, err = found(ctx, tx, namespace); err != nil {
 			return err
 		}
 	}
-	if err := fn(&scope{ctx: ctx, tx: tx, ns: num}); err != nil {
+	if err := fn(sqlstore.NewScope(ctx, tx, num, dialect)); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
@@ -106,11 +105,12 @@ func (s *Store) Extend(ctx context.Context, leases []memory.Extension) (err erro
 		}
 	}()
 	for _, l := range leases {
-		_, err := tx.ExecContext(ctx, `UPDATE agents SET expires = ?
-			WHERE namespace = (SELECT num FROM namespaces WHERE name = ?) AND agent = ? AND epoch = ? AND held = 1`,
-			stamp(l.Expires), l.Namespace, l.Agent, l.Epoch)
+		num, err := find(ctx, tx, l.Namespace)
 		if err != nil {
-			return fmt.Errorf("extend a lease: %w", err)
+			return err
+		}
+		if err := sqlstore.NewScope(ctx, tx, num, dialect).Extend(l); err != nil {
+			return err
 		}
 	}
 	if err := tx.Commit(); err != nil {
@@ -119,17 +119,14 @@ func (s *Store) Extend(ctx context.Context, leases []memory.Extension) (err erro
 	return nil
 }
 
-// unknown is the number of a namespace that nothing was written to. No row has it.
-const unknown = 0
-
 func find(ctx context.Context, tx *sql.Tx, namespace string) (int64, error) {
 	var num int64
 	err := tx.QueryRowContext(ctx, "SELECT num FROM namespaces WHERE name = ?", namespace).Scan(&num)
 	if errors.Is(err, sql.ErrNoRows) {
-		return unknown, nil
+		return sqlstore.Unknown, nil
 	}
 	if err != nil {
-		return unknown, fmt.Errorf("find the namespace: %w", err)
+		return sqlstore.Unknown, fmt.Errorf("find the namespace: %w", err)
 	}
 	return num, nil
 }
@@ -137,67 +134,7 @@ func find(ctx context.Context, tx *sql.Tx, namespace string) (int64, error) {
 func found(ctx context.Context, tx *sql.Tx, namespace string) (int64, error) {
 	res, err := tx.ExecContext(ctx, "INSERT INTO namespaces (name) VALUES (?)", namespace)
 	if err != nil {
-		return unknown, fmt.Errorf("found the namespace: %w", err)
+		return sqlstore.Unknown, fmt.Errorf("found the namespace: %w", err)
 	}
 	return res.LastInsertId()
-}
-
-// scope is one transaction on one namespace. It lives no longer than the call it was made for, which is why it may keep
-// the call's context.
-type scope struct {
-	ctx context.Context
-	tx  *sql.Tx
-	ns  int64
-}
-
-var _ memory.Writer = (*scope)(nil)
-
-func (s *scope) exec(what, query string, args ...any) error {
-	if _, err := s.tx.ExecContext(s.ctx, query, args...); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
-}
-
-// rows calls each for every row of a query.
-func (s *scope) rows(what, query string, args []any, each func(*sql.Rows) error) (err error) {
-	rows, err := s.tx.QueryContext(s.ctx, query, args...)
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		if err := each(rows); err != nil {
-			return fmt.Errorf("%s: %w", what, err)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
-}
-
-// row scans the only row of a query; the result is false if there is none.
-func (s *scope) row(what, query string, args []any, into ...any) (bool, error) {
-	err := s.tx.QueryRowContext(s.ctx, query, args...).Scan(into...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("%s: %w", what, err)
-	}
-	return true, nil
-}
-
-// layout has a fixed width, so that instants sort as text.
-const layout = "2006-01-02T15:04:05.000000000Z"
-
-func stamp(t time.Time) string { return t.UTC().Format(layout) }
-
-func unstamp(s string) (time.Time, error) {
-	t, err := time.Parse(layout, s)
-	if err != nil {
-		return t, fmt.Errorf("read an instant: %w", err)
-	}
-	return t, nil
 }

@@ -5,7 +5,19 @@ import (
 	"strings"
 
 	"sallyport/memory/belief"
+	"sallyport/memory/sqlstore"
 )
+
+// dialect is SQLite's.
+var dialect = &sqlstore.Dialect{
+	Pairs: "json_each(?) w",
+	Index: func(ns, seq int64, text string) (string, []any) {
+		return "INSERT INTO words (rowid, text) VALUES (?, ?)", []any{seq, indexed(ns, text)}
+	},
+	Matches: func(ns int64, words []string) (string, []any) {
+		return "SELECT rowid AS seq, rank FROM words WHERE words MATCH ?", []any{anyOf(ns, words)}
+	},
+}
 
 // The word index is one for all namespaces, but a namespace must neither find nor pay for another's words, and how rare a
 // word is elsewhere must not show in its ranking. So every word carries the namespace's number in front, spelled in

@@ -1,7 +1,6 @@
-package sqlitestore
+package sqlstore
 
 import (
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -11,7 +10,7 @@ import (
 )
 
 // Agent returns what is kept of an agent.
-func (s *scope) Agent(agentID string) (agent.Record, error) {
+func (s *Scope) Agent(agentID string) (agent.Record, error) {
 	r := agent.Record{Agent: agentID}
 	var ttl int64
 	var expires string
@@ -28,31 +27,34 @@ func (s *scope) Agent(agentID string) (agent.Record, error) {
 }
 
 // PutLease writes who holds an agent.
-func (s *scope) PutLease(agentID string, l agent.Lease) error {
+func (s *Scope) PutLease(agentID string, l agent.Lease) error {
 	return s.exec("write a lease", `INSERT INTO agents (namespace, agent, epoch, held, pod, connection, holder, ttl_ms, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (namespace, agent) DO UPDATE SET epoch = excluded.epoch, held = excluded.held, pod = excluded.pod,
 		connection = excluded.connection, holder = excluded.holder, ttl_ms = excluded.ttl_ms, expires = excluded.expires`,
-		s.ns, agentID, l.Epoch, l.Held, l.Owner.Pod, l.Owner.Connection, l.Holder, l.TTL.Milliseconds(), stamp(l.Expires))
+		s.ns, agentID, l.Epoch, flag(l.Held), l.Owner.Pod, l.Owner.Connection, l.Holder, l.TTL.Milliseconds(), stamp(l.Expires))
 }
 
 // sessionsKept bounds the sessions that are remembered of one agent. The oldest are forgotten first.
 const sessionsKept = 32
 
 // PutSession writes an owner's resume of an agent.
-func (s *scope) PutSession(agentID string, x agent.Session) error {
-	err := s.exec("write a session", `INSERT OR REPLACE INTO sessions (namespace, agent, pod, connection, resumed, epoch, rank, holder, ttl_ms, budget, threshold)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		s.ns, agentID, x.Owner.Pod, x.Owner.Connection, x.Resumed, x.Epoch, x.Rank, x.Holder, x.TTL.Milliseconds(), x.TokenBudget, x.Threshold)
+func (s *Scope) PutSession(agentID string, x agent.Session) error {
+	err := s.exec("write a session", `INSERT INTO sessions (namespace, agent, pod, connection, resumed, epoch, rank, holder, ttl_ms, budget, threshold)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, agent, pod, connection) DO UPDATE SET resumed = excluded.resumed,
+		epoch = excluded.epoch, rank = excluded.rank, holder = excluded.holder, ttl_ms = excluded.ttl_ms, budget = excluded.budget,
+		threshold = excluded.threshold`,
+		s.ns, agentID, x.Owner.Pod, x.Owner.Connection, flag(x.Resumed), x.Epoch, x.Rank, x.Holder, x.TTL.Milliseconds(), x.TokenBudget, x.Threshold)
 	if err != nil {
 		return err
 	}
-	return s.exec("forget old sessions", `DELETE FROM sessions WHERE namespace = ?1 AND agent = ?2
-		AND rank <= (SELECT rank FROM sessions WHERE namespace = ?1 AND agent = ?2 ORDER BY rank DESC LIMIT 1 OFFSET ?3)
-		AND epoch <> (SELECT epoch FROM agents WHERE namespace = ?1 AND agent = ?2 AND held = 1)`, s.ns, agentID, sessionsKept)
+	return s.exec("forget old sessions", `DELETE FROM sessions WHERE namespace = ? AND agent = ?
+		AND rank <= (SELECT rank FROM sessions WHERE namespace = ? AND agent = ? ORDER BY rank DESC LIMIT 1 OFFSET ?)
+		AND epoch <> (SELECT epoch FROM agents WHERE namespace = ? AND agent = ? AND held = 1)`,
+		s.ns, agentID, s.ns, agentID, sessionsKept, s.ns, agentID)
 }
 
 // Session returns an owner's resume of an agent, or nil.
-func (s *scope) Session(agentID string, o agent.Owner) (*agent.Session, error) {
+func (s *Scope) Session(agentID string, o agent.Owner) (*agent.Session, error) {
 	x := agent.Session{Owner: o}
 	var ttl int64
 	ok, err := s.row("read a session", `SELECT resumed, epoch, rank, holder, ttl_ms, budget, threshold FROM sessions
@@ -66,34 +68,34 @@ func (s *scope) Session(agentID string, o agent.Owner) (*agent.Session, error) {
 }
 
 // NextRank is larger than the rank of every session of the agent.
-func (s *scope) NextRank(agentID string) (int64, error) {
+func (s *Scope) NextRank(agentID string) (int64, error) {
 	var n int64
 	_, err := s.row("read ranks", "SELECT coalesce(max(rank), 0) + 1 FROM sessions WHERE namespace = ? AND agent = ?", []any{s.ns, agentID}, &n)
 	return n, err
 }
 
 // States returns the newest versions of the working state.
-func (s *scope) States(agentID string, n int) ([]agent.State, error) {
+func (s *Scope) States(agentID string, n int) ([]agent.State, error) {
 	return bodies[agent.State](s, "read working states", "SELECT body FROM states WHERE namespace = ? AND agent = ? ORDER BY version DESC"+limit(n), s.ns, agentID)
 }
 
 // Turns returns the newest turns.
-func (s *scope) Turns(agentID string, n int) ([]agent.Turn, error) {
+func (s *Scope) Turns(agentID string, n int) ([]agent.Turn, error) {
 	return bodies[agent.Turn](s, "read turns", "SELECT body FROM turns WHERE namespace = ? AND agent = ? ORDER BY seq DESC"+limit(n), s.ns, agentID)
 }
 
 // Pointers returns the pointers by name.
-func (s *scope) Pointers(agentID string) ([]agent.Pointer, error) {
+func (s *Scope) Pointers(agentID string) ([]agent.Pointer, error) {
 	return bodies[agent.Pointer](s, "read pointers", "SELECT body FROM pointers WHERE namespace = ? AND agent = ? ORDER BY name", s.ns, agentID)
 }
 
 // OpenActions returns the open actions, oldest first.
-func (s *scope) OpenActions(agentID string) ([]agent.Action, error) {
+func (s *Scope) OpenActions(agentID string) ([]agent.Action, error) {
 	return bodies[agent.Action](s, "read open actions", "SELECT body FROM actions WHERE namespace = ? AND agent = ? AND open = 1 ORDER BY seq", s.ns, agentID)
 }
 
 // Action returns one action.
-func (s *scope) Action(agentID string, seq int64) (agent.Action, bool, error) {
+func (s *Scope) Action(agentID string, seq int64) (agent.Action, bool, error) {
 	found, err := bodies[agent.Action](s, "read an action", "SELECT body FROM actions WHERE namespace = ? AND agent = ? AND seq = ?", s.ns, agentID, seq)
 	if err != nil || len(found) == 0 {
 		return agent.Action{}, false, err
@@ -102,10 +104,10 @@ func (s *scope) Action(agentID string, seq int64) (agent.Action, bool, error) {
 }
 
 // Outputs returns the newest outputs without their content.
-func (s *scope) Outputs(agentID string, n int) ([]agent.Output, error) {
+func (s *Scope) Outputs(agentID string, n int) ([]agent.Output, error) {
 	var out []agent.Output
 	query := "SELECT ref, tool, summary, tokens, at FROM outputs WHERE namespace = ? AND agent = ? ORDER BY written DESC" + limit(n)
-	err := s.rows("read outputs", query, []any{s.ns, agentID}, func(r *sql.Rows) error {
+	err := s.rows("read outputs", query, []any{s.ns, agentID}, func(r row) error {
 		var o agent.Output
 		var at string
 		err := r.Scan(&o.Ref, &o.Tool, &o.Summary, &o.Tokens, &at)
@@ -120,14 +122,14 @@ func (s *scope) Outputs(agentID string, n int) ([]agent.Output, error) {
 }
 
 // CountOutputs returns how many outputs there are.
-func (s *scope) CountOutputs(agentID string) (int, error) {
+func (s *Scope) CountOutputs(agentID string) (int, error) {
 	var n int
 	_, err := s.row("count outputs", "SELECT count(*) FROM outputs WHERE namespace = ? AND agent = ?", []any{s.ns, agentID}, &n)
 	return n, err
 }
 
 // Output returns one output with its content.
-func (s *scope) Output(agentID, ref string) (agent.Fetched, bool, error) {
+func (s *Scope) Output(agentID, ref string) (agent.Fetched, bool, error) {
 	o := agent.Fetched{Ref: ref}
 	var at string
 	ok, err := s.row("read an output", "SELECT tool, summary, content, at FROM outputs WHERE namespace = ? AND agent = ? AND ref = ?",
@@ -140,9 +142,9 @@ func (s *scope) Output(agentID, ref string) (agent.Fetched, bool, error) {
 }
 
 // bodies reads rows of one JSON column.
-func bodies[T any](s *scope, what, query string, args ...any) ([]T, error) {
+func bodies[T any](s *Scope, what, query string, args ...any) ([]T, error) {
 	var out []T
-	err := s.rows(what, query, args, func(r *sql.Rows) error {
+	err := s.rows(what, query, args, func(r row) error {
 		var raw []byte
 		if err := r.Scan(&raw); err != nil {
 			return err
@@ -159,7 +161,7 @@ func bodies[T any](s *scope, what, query string, args ...any) ([]T, error) {
 
 // Fenced returns the way to write to an agent under an epoch. The check holds for the whole transaction, since there is
 // no other writer.
-func (s *scope) Fenced(agentID string, epoch int64) (memory.AgentWriter, error) {
+func (s *Scope) Fenced(agentID string, epoch int64) (memory.AgentWriter, error) {
 	r, err := s.Agent(agentID)
 	if err != nil {
 		return nil, err
@@ -172,7 +174,7 @@ func (s *scope) Fenced(agentID string, epoch int64) (memory.AgentWriter, error) 
 
 // fenced writes to one agent.
 type fenced struct {
-	scope *scope
+	scope *Scope
 	agent string
 	epoch int64
 }
@@ -189,12 +191,17 @@ func (f *fenced) PutTurn(x agent.Turn) error {
 }
 
 func (f *fenced) PutOutput(x agent.Output, content string) error {
-	return f.scope.exec("write an output", `INSERT OR REPLACE INTO outputs (namespace, agent, ref, tool, summary, tokens, at, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+	// Not an update: what is written last is the newest.
+	err := f.scope.exec("replace an output", "DELETE FROM outputs WHERE namespace = ? AND agent = ? AND ref = ?", f.scope.ns, f.agent, x.Ref)
+	if err != nil {
+		return err
+	}
+	return f.scope.exec("write an output", `INSERT INTO outputs (namespace, agent, ref, tool, summary, tokens, at, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		f.scope.ns, f.agent, x.Ref, x.Tool, x.Summary, x.Tokens, stamp(x.At), content)
 }
 
 func (f *fenced) PutPointer(x agent.Pointer) error {
-	return f.put("write a pointer", "INSERT OR REPLACE INTO pointers (namespace, agent, name, body) VALUES (?, ?, ?, ?)", x, f.scope.ns, f.agent, x.Name)
+	return f.put("write a pointer", "INSERT INTO pointers (namespace, agent, name, body) VALUES (?, ?, ?, ?) ON CONFLICT (namespace, agent, name) DO UPDATE SET body = excluded.body", x, f.scope.ns, f.agent, x.Name)
 }
 
 func (f *fenced) RemovePointer(name string) error {
@@ -202,11 +209,12 @@ func (f *fenced) RemovePointer(name string) error {
 }
 
 func (f *fenced) PutAction(x agent.Action) error {
-	err := f.put("write an action", "INSERT OR REPLACE INTO actions (namespace, agent, seq, open, body) VALUES (?, ?, ?, ?, ?)", x, f.scope.ns, f.agent, x.Seq, x.Open())
+	err := f.put("write an action", `INSERT INTO actions (namespace, agent, seq, open, body) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (namespace, agent, seq) DO UPDATE SET open = excluded.open, body = excluded.body`, x, f.scope.ns, f.agent, x.Seq, flag(x.Open()))
 	if err != nil {
 		return err
 	}
-	return f.scope.exec("count an action", "UPDATE agents SET action_seq = max(action_seq, ?) WHERE namespace = ? AND agent = ?", x.Seq, f.scope.ns, f.agent)
+	return f.scope.exec("count an action", "UPDATE agents SET action_seq = ? WHERE namespace = ? AND agent = ? AND action_seq < ?", x.Seq, f.scope.ns, f.agent, x.Seq)
 }
 
 func (f *fenced) NextOutput() (int64, error) {

@@ -1,7 +1,6 @@
-package sqlitestore
+package sqlstore
 
 import (
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -13,14 +12,14 @@ import (
 const beliefColumns = `b.seq, b.id, b.subject, b.predicate, b.observed_at, b.value, b.kind, b.source, b.confidence, b.evidence, b.evidence_id, b.replaced`
 
 // Beliefs returns what all events amount to.
-func (s *scope) Beliefs(f memory.Filter) ([]belief.Belief, error) {
+func (s *Scope) Beliefs(f memory.Filter) ([]belief.Belief, error) {
 	where, args := beliefConditions(f, s.ns)
 	query := "SELECT " + beliefColumns + " FROM beliefs b WHERE " + where + " ORDER BY b.note, b.subject, b.predicate, b.observed_at, b.seq"
 	if f.Search != nil {
 		query, args = s.searched(*f.Search, where, args)
 	}
 	var out []belief.Belief
-	err := s.rows("read beliefs", query+limit(f.Limit), args, func(r *sql.Rows) error {
+	err := s.rows("read beliefs", query+limit(f.Limit), args, func(r row) error {
 		b, err := scanBelief(r)
 		out = append(out, b)
 		return err
@@ -31,7 +30,7 @@ func (s *scope) Beliefs(f memory.Filter) ([]belief.Belief, error) {
 // searched ranks the beliefs that fulfil where. The statements that share a word are looked up once and kept, since asking
 // the word index anew for each belief would cost the square of their number. A question that only selects by words begins
 // with them; any other looks at every belief that fulfils where.
-func (s *scope) searched(q memory.Search, where string, args []any) (string, []any) {
+func (s *Scope) searched(q memory.Search, where string, args []any) (string, []any) {
 	inSpan, spanArgs := "(1 = 0)", []any(nil)
 	if !q.Span.IsZero() {
 		inSpan, spanArgs = "(b.observed_at >= ? AND b.observed_at < ?)", []any{stamp(q.Span.From), stamp(q.Span.To)}
@@ -39,12 +38,11 @@ func (s *scope) searched(q memory.Search, where string, args []any) (string, []a
 	var all []any
 	matches := "SELECT 0 AS seq, 0.0 AS rank WHERE 1 = 0"
 	if len(q.Words) > 0 {
-		matches = "SELECT rowid AS seq, rank FROM words WHERE words MATCH ?"
-		all = append(all, anyOf(s.ns, q.Words))
+		matches, all = s.dialect.Matches(s.ns, q.Words)
 	}
 	from := "beliefs b LEFT JOIN m ON m.seq = b.seq"
 	if q.Select && q.Span.IsZero() {
-		from = "m CROSS JOIN beliefs b ON b.seq = m.seq" // CROSS keeps this order
+		from, where = "m CROSS JOIN beliefs b", where+" AND b.seq = m.seq" // CROSS keeps this order in SQLite
 	}
 	all = append(all, args...)
 	if q.Select {
@@ -57,23 +55,22 @@ func (s *scope) searched(q memory.Search, where string, args []any) (string, []a
 }
 
 // Elsewhere returns the beliefs, notes left out, that have the subject and value of one of those given.
-func (s *scope) Elsewhere(of []belief.Belief) ([]belief.Belief, error) {
+func (s *Scope) Elsewhere(of []belief.Belief) ([]belief.Belief, error) {
 	if len(of) == 0 {
 		return nil, nil
 	}
 	wanted := make([][2]string, len(of))
 	for i, b := range of {
-		wanted[i] = [2]string{b.Subject, b.Value.Key()}
+		wanted[i] = [2]string{s.dialect.text(b.Subject), b.Value.Key()}
 	}
 	raw, err := json.Marshal(wanted)
 	if err != nil {
 		return nil, fmt.Errorf("write the values to look for: %w", err)
 	}
-	query := "SELECT DISTINCT " + beliefColumns + ` FROM json_each(?) w
-		CROSS JOIN beliefs b ON b.namespace = ? AND b.subject = w.value ->> 0 AND b.same = w.value ->> 1 -- CROSS keeps this order
-		WHERE b.note = 0 ORDER BY b.predicate, b.observed_at, b.seq`
+	query := "SELECT DISTINCT " + beliefColumns + " FROM " + s.dialect.Pairs + ` CROSS JOIN beliefs b -- CROSS keeps this order in SQLite
+		WHERE b.namespace = ? AND b.subject = w.value ->> 0 AND b.same = w.value ->> 1 AND b.note = 0 ORDER BY b.predicate, b.observed_at, b.seq`
 	var out []belief.Belief
-	err = s.rows("read beliefs of the same value", query, []any{string(raw), s.ns}, func(r *sql.Rows) error {
+	err = s.rows("read beliefs of the same value", query, []any{string(raw), s.ns}, func(r row) error {
 		b, err := scanBelief(r)
 		out = append(out, b)
 		return err
@@ -82,7 +79,7 @@ func (s *scope) Elsewhere(of []belief.Belief) ([]belief.Belief, error) {
 }
 
 // PutBeliefs writes beliefs whose events are appended.
-func (s *scope) PutBeliefs(beliefs []belief.Belief) error {
+func (s *Scope) PutBeliefs(beliefs []belief.Belief) error {
 	for _, b := range beliefs {
 		value, replaced, err := encode(b.Value, b.Replaced)
 		if err != nil {
@@ -90,7 +87,7 @@ func (s *scope) PutBeliefs(beliefs []belief.Belief) error {
 		}
 		err = s.exec("write a belief", `INSERT INTO beliefs (seq, namespace, id, subject, predicate, note, observed_at, value, same, kind,
 			source, confidence, evidence, evidence_id, replaced) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			b.Seq, s.ns, b.EventID, b.Subject, b.Predicate, b.Predicate == belief.Note, stamp(b.ObservedAt), value, b.Value.Key(), b.Kind,
+			b.Seq, s.ns, b.EventID, b.Subject, b.Predicate, flag(b.Predicate == belief.Note), stamp(b.ObservedAt), value, b.Value.Key(), b.Kind,
 			b.Source, b.Confidence, b.Evidence, b.EvidenceID, replaced)
 		if err != nil {
 			return err
@@ -100,7 +97,7 @@ func (s *scope) PutBeliefs(beliefs []belief.Belief) error {
 }
 
 // DropBeliefs takes beliefs away; their events stay.
-func (s *scope) DropBeliefs(beliefs []belief.Belief) error {
+func (s *Scope) DropBeliefs(beliefs []belief.Belief) error {
 	for _, b := range beliefs {
 		if err := s.exec("drop a belief", "DELETE FROM beliefs WHERE namespace = ? AND seq = ?", s.ns, b.Seq); err != nil {
 			return err
@@ -110,7 +107,7 @@ func (s *scope) DropBeliefs(beliefs []belief.Belief) error {
 }
 
 // ReplaceBeliefs puts beliefs in the place of all that the pair has.
-func (s *scope) ReplaceBeliefs(p memory.Pair, beliefs []belief.Belief) error {
+func (s *Scope) ReplaceBeliefs(p memory.Pair, beliefs []belief.Belief) error {
 	err := s.exec("drop a pair's beliefs", "DELETE FROM beliefs WHERE namespace = ? AND subject = ? AND predicate = ?", s.ns, p.Subject, p.Predicate)
 	if err != nil {
 		return err
@@ -125,7 +122,7 @@ func beliefConditions(f memory.Filter, ns int64) (string, []any) {
 		add("b.subject = ?", f.Subject)
 	}
 	if f.Predicate != "" {
-		add("b.note = ?", f.Predicate == belief.Note) // what the indexes of the subject are ordered by
+		add("b.note = ?", flag(f.Predicate == belief.Note)) // what the indexes of the subject are ordered by
 		add("b.predicate = ?", f.Predicate)
 	}
 	if f.Key != "" {
@@ -135,7 +132,7 @@ func beliefConditions(f memory.Filter, ns int64) (string, []any) {
 		add("b.predicate <> ?", f.NotPredicate)
 	}
 	if f.NoNotes {
-		add("b.note = ?", false)
+		add("b.note = ?", flag(false))
 	}
 	if f.MinConfidence > 0 {
 		add("b.confidence >= ?", f.MinConfidence)
@@ -149,7 +146,7 @@ func beliefConditions(f memory.Filter, ns int64) (string, []any) {
 	return strings.Join(where, " AND "), args
 }
 
-func scanBelief(r *sql.Rows) (belief.Belief, error) {
+func scanBelief(r row) (belief.Belief, error) {
 	var b belief.Belief
 	var at, value, replaced string
 	err := r.Scan(&b.Seq, &b.EventID, &b.Subject, &b.Predicate, &at, &value, &b.Kind, &b.Source, &b.Confidence, &b.Evidence, &b.EvidenceID, &replaced)
@@ -163,16 +160,16 @@ func scanBelief(r *sql.Rows) (belief.Belief, error) {
 }
 
 // Define writes a predicate of the namespace.
-func (s *scope) Define(p belief.Predicate) error {
+func (s *Scope) Define(p belief.Predicate) error {
 	return s.exec("define a predicate", `INSERT INTO predicates (namespace, name, cardinality, value_type, description, defined_at) VALUES (?, ?, ?, ?, ?, ?)`,
 		s.ns, p.Name, p.Cardinality, p.ValueType, p.Description, stamp(p.DefinedAt))
 }
 
 // Predicates returns what the namespace defined.
-func (s *scope) Predicates() ([]belief.Predicate, error) { return s.predicates("") }
+func (s *Scope) Predicates() ([]belief.Predicate, error) { return s.predicates("") }
 
 // Predicate returns one predicate that the namespace defined.
-func (s *scope) Predicate(name string) (belief.Predicate, bool, error) {
+func (s *Scope) Predicate(name string) (belief.Predicate, bool, error) {
 	rows, err := s.predicates(" AND name = ?", name)
 	if err != nil || len(rows) == 0 {
 		return belief.Predicate{}, false, err
@@ -180,10 +177,10 @@ func (s *scope) Predicate(name string) (belief.Predicate, bool, error) {
 	return rows[0], true, nil
 }
 
-func (s *scope) predicates(more string, args ...any) ([]belief.Predicate, error) {
+func (s *Scope) predicates(more string, args ...any) ([]belief.Predicate, error) {
 	var out []belief.Predicate
 	query := "SELECT name, cardinality, value_type, description, defined_at FROM predicates WHERE namespace = ?" + more
-	err := s.rows("read predicates", query, append([]any{s.ns}, args...), func(r *sql.Rows) error {
+	err := s.rows("read predicates", query, append([]any{s.ns}, args...), func(r row) error {
 		var p belief.Predicate
 		var at string
 		err := r.Scan(&p.Name, &p.Cardinality, &p.ValueType, &p.Description, &at)

@@ -1,7 +1,6 @@
-package sqlitestore
+package sqlstore
 
 import (
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -14,39 +13,43 @@ import (
 const eventColumns = `seq, id, subject, predicate, observed_at, value, kind, source, confidence, retraction, replaces, replaced_by, evidence, evidence_id`
 
 // Append writes events and sets their Seq.
-func (s *scope) Append(events []belief.Event) error {
+func (s *Scope) Append(events []belief.Event) error {
 	for i := range events {
 		e := &events[i]
 		value, replaces, err := encode(e.Value, e.Replaces)
 		if err != nil {
 			return err
 		}
-		res, err := s.tx.ExecContext(s.ctx, `INSERT INTO events (namespace, id, subject, predicate, observed_at, value, kind, source,
-			confidence, retraction, replaces, replaced_by, evidence, evidence_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			s.ns, e.ID, e.Subject, e.Predicate, stamp(e.ObservedAt), value, e.Kind, e.Source,
-			e.Confidence, e.Retraction, replaces, e.ReplacedBy, e.Evidence, e.EvidenceID)
+		_, err = s.row("append an event", `INSERT INTO events (namespace, id, subject, predicate, observed_at, value, kind, source,
+			confidence, retraction, replaces, replaced_by, evidence, evidence_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
+			[]any{
+				s.ns, e.ID, e.Subject, e.Predicate, stamp(e.ObservedAt), value, e.Kind, e.Source,
+				e.Confidence, flag(e.Retraction), replaces, e.ReplacedBy, e.Evidence, e.EvidenceID,
+			}, &e.Seq)
 		if err != nil {
-			return fmt.Errorf("append an event: %w", err)
-		}
-		if e.Seq, err = res.LastInsertId(); err != nil {
-			return fmt.Errorf("append an event: %w", err)
+			return err
 		}
 		if e.Retraction {
 			continue
 		}
-		if err := s.exec("index an event's words", "INSERT INTO words (rowid, text) VALUES (?, ?)", e.Seq, indexed(s.ns, e.SearchText())); err != nil {
+		if err := s.index(*e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (s *Scope) index(e belief.Event) error {
+	statement, args := s.dialect.Index(s.ns, e.Seq, e.SearchText())
+	return s.exec("index an event's words", statement, args...)
+}
+
 // Events returns events in order of time.
-func (s *scope) Events(f memory.EventFilter) ([]belief.Event, error) {
+func (s *Scope) Events(f memory.EventFilter) ([]belief.Event, error) {
 	where, args := eventConditions(f, s.ns)
 	query := "SELECT " + eventColumns + " FROM events WHERE " + where + " ORDER BY observed_at, seq" + limit(f.Limit)
 	var out []belief.Event
-	err := s.rows("read events", query, args, func(r *sql.Rows) error {
+	err := s.rows("read events", query, args, func(r row) error {
 		e, err := scanEvent(r.Scan)
 		out = append(out, e)
 		return err
@@ -56,7 +59,7 @@ func (s *scope) Events(f memory.EventFilter) ([]belief.Event, error) {
 
 // Latest returns the instant of the latest event. It asks for one predicate at a time, which the index answers with one
 // step however many events there are.
-func (s *scope) Latest(subject string, predicates []string) (*time.Time, error) {
+func (s *Scope) Latest(subject string, predicates []string) (*time.Time, error) {
 	var latest *time.Time
 	for _, p := range predicates {
 		var at string
@@ -80,10 +83,10 @@ func (s *scope) Latest(subject string, predicates []string) (*time.Time, error) 
 }
 
 // Event returns one event.
-func (s *scope) Event(id string) (belief.Event, bool, error) {
+func (s *Scope) Event(id string) (belief.Event, bool, error) {
 	var e belief.Event
 	var ok bool
-	err := s.rows("read an event", "SELECT "+eventColumns+" FROM events WHERE namespace = ? AND id = ?", []any{s.ns, id}, func(r *sql.Rows) (err error) {
+	err := s.rows("read an event", "SELECT "+eventColumns+" FROM events WHERE namespace = ? AND id = ?", []any{s.ns, id}, func(r row) (err error) {
 		ok = true
 		e, err = scanEvent(r.Scan)
 		return err
@@ -92,14 +95,16 @@ func (s *scope) Event(id string) (belief.Event, bool, error) {
 }
 
 // Matches returns the statements that share a word with words, best first.
-func (s *scope) Matches(words []string, f memory.EventFilter) ([]int64, error) {
+func (s *Scope) Matches(words []string, f memory.EventFilter) ([]int64, error) {
 	if len(words) == 0 {
 		return nil, nil
 	}
 	where, args := eventConditions(f, s.ns)
-	query := "SELECT seq FROM words JOIN events ON seq = words.rowid WHERE words MATCH ? AND " + where + " ORDER BY words.rank, observed_at DESC" + limit(f.Limit)
+	matches, all := s.dialect.Matches(s.ns, words)
+	query := "SELECT events.seq FROM (" + matches + ") m JOIN events ON events.seq = m.seq WHERE " + where +
+		" ORDER BY m.rank, events.observed_at DESC, events.seq DESC" + limit(f.Limit)
 	var out []int64
-	err := s.rows("search events", query, append([]any{anyOf(s.ns, words)}, args...), func(r *sql.Rows) error {
+	err := s.rows("search events", query, append(all, args...), func(r row) error {
 		var seq int64
 		err := r.Scan(&seq)
 		out = append(out, seq)
@@ -109,10 +114,10 @@ func (s *scope) Matches(words []string, f memory.EventFilter) ([]int64, error) {
 }
 
 // Pairs returns the pairs that have events in a stretch of time.
-func (s *scope) Pairs(from, to time.Time, subject string) ([]memory.Pair, error) {
+func (s *Scope) Pairs(from, to time.Time, subject string) ([]memory.Pair, error) {
 	where, args := eventConditions(memory.EventFilter{Subject: subject, After: &from, UpTo: &to}, s.ns)
 	var out []memory.Pair
-	err := s.rows("read changed pairs", "SELECT DISTINCT subject, predicate FROM events WHERE "+where, args, func(r *sql.Rows) error {
+	err := s.rows("read changed pairs", "SELECT DISTINCT subject, predicate FROM events WHERE "+where, args, func(r row) error {
 		var p memory.Pair
 		err := r.Scan(&p.Subject, &p.Predicate)
 		out = append(out, p)
