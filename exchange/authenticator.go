@@ -62,6 +62,8 @@ type PodAuthenticator struct {
 	// not, it may be behind, and Cluster decides. May be nil.
 	Watched sandbox.Cluster
 	Options sandbox.Options
+	// Refused hears of every pod that a good token is for and that gets no key all the same. It must not wait. May be nil.
+	Refused func(s sandbox.Subject, r sandbox.Refusal)
 	Timeout time.Duration // of the whole; 0: as long as the caller waits
 }
 
@@ -92,6 +94,9 @@ func (p *PodAuthenticator) Authenticate(ctx context.Context, token string) (Iden
 	var refused *sandbox.RefusedError
 	switch {
 	case errors.As(err, &refused):
+		if p.Refused != nil {
+			p.Refused(subject, refused.Refusal)
+		}
 		cause := fmt.Errorf("pod %s/%s uid %s", subject.Namespace, subject.PodName, subject.PodUID)
 		return Identity{}, unauthenticated(string(refused.Refusal), refused.Error(), cause)
 	case errors.As(err, &worded):

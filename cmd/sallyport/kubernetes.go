@@ -28,6 +28,7 @@ type kubeFlags struct {
 	Watch            bool     `help:"Watch pods and what holds them, so that a key ends with its pod." default:"true" negatable:""`
 	WatchNamespace   []string `help:"Watch this namespace from the start; others are watched when they have a key. May be repeated." placeholder:"NAME"`
 	Offline          bool     `help:"Verify tokens by the cluster's published keys, without a TokenReview for each."`
+	PodEvents        bool     `help:"Tell a pod's owner why it got no key, by an Event on the pod, where that is permitted." default:"true" negatable:""`
 	ClusterAdmins    bool     `help:"Let users of the cluster manage keys, as its RBAC says (deploy/rbac-admins.yaml)."`
 }
 
@@ -73,6 +74,11 @@ func (f kubeFlags) voucher(store keystore.Store, m mintFlags, log *slog.Logger) 
 		authenticator.Reviewer = kubernetes.NewOffline(client, m.Audience, time.Now)
 	}
 	v := voucher{authenticator: authenticator}
+	if f.PodEvents {
+		events := kubernetes.NewEvents(client, time.Now, log)
+		authenticator.Refused = events.Refused
+		v.parts = append(v.parts, quietly(events.Run))
+	}
 	if f.ClusterAdmins {
 		v.admins = kubernetes.NewAdmins(client, time.Now)
 	}
@@ -81,7 +87,7 @@ func (f kubeFlags) voucher(store keystore.Store, m mintFlags, log *slog.Logger) 
 			Client: client, Store: store, Rules: authenticator.Options, Namespaces: f.WatchNamespace, Now: time.Now, Log: log,
 		})
 		authenticator.Watched, v.minted = w.Cluster(), w.Minted
-		v.parts = []part{quietly(w.Run)}
+		v.parts = append(v.parts, quietly(w.Run))
 	}
 	return v, nil
 }

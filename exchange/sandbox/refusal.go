@@ -49,10 +49,13 @@ var sentences = map[Refusal]string{
 	NoTenant:            "the pod's service account has no tenant: a cluster admin says which by a label on it",
 }
 
+// Sentence tells the pod's owner what is the matter.
+func (r Refusal) Sentence() string { return sentences[r] }
+
 // RefusedError says that a pod may reach nobody's memory.
 type RefusedError struct{ Refusal Refusal }
 
 // Error returns a sentence for the pod's owner.
-func (e *RefusedError) Error() string { return sentences[e.Refusal] }
+func (e *RefusedError) Error() string { return e.Refusal.Sentence() }
 
 func refuse(r Refusal) error { return &RefusedError{Refusal: r} }
