@@ -33,6 +33,7 @@ var mayImport = map[string][]string{
 	"internal/key":         {"internal/periodic"},
 	"internal/periodic":    {},
 	"internal/keystore":    {"internal/key", "internal/sqlite"},
+	"internal/pgtest":      {}, // for tests
 	"internal/serve":       {},
 	"internal/settings":    {},
 	"internal/sqlite":      {"internal/filelock"},
