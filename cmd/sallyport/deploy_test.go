@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -72,33 +71,5 @@ func parses(t *testing.T, args []string) {
 	}
 	if _, err := k.Parse(args); err != nil {
 		t.Errorf("%v: %v", args, err)
-	}
-}
-
-func TestManifestsAreYAML(t *testing.T) {
-	files, err := filepath.Glob("../../deploy/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%v, %v", files, err)
-	}
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for d := yaml.NewDecoder(strings.NewReader(string(text))); ; {
-			var object struct {
-				APIVersion string `yaml:"apiVersion"`
-				Kind       string
-				Metadata   struct{ Name string }
-			}
-			err := d.Decode(&object)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil || object.APIVersion == "" || object.Kind == "" || object.Metadata.Name == "" {
-				t.Errorf("%s: %v: %+v", name, err, object)
-				break
-			}
-		}
 	}
 }
