@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sallyport/memory"
@@ -13,7 +14,7 @@ const beliefColumns = `b.seq, b.id, b.subject, b.predicate, b.observed_at, b.val
 
 // Beliefs returns what all events amount to.
 func (s *Scope) Beliefs(f memory.Filter) ([]belief.Belief, error) {
-	where, args := beliefConditions(f, s.ns)
+	where, args := s.beliefConditions(f)
 	query := "SELECT " + beliefColumns + " FROM beliefs b WHERE " + where + " ORDER BY b.note, b.subject, b.predicate, b.observed_at, b.seq"
 	if f.Search != nil {
 		query, args = s.searched(*f.Search, where, args)
@@ -67,8 +68,9 @@ func (s *Scope) Elsewhere(of []belief.Belief) ([]belief.Belief, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the values to look for: %w", err)
 	}
-	query := "SELECT DISTINCT " + beliefColumns + " FROM " + s.dialect.Pairs + ` CROSS JOIN beliefs b -- CROSS keeps this order in SQLite
-		WHERE b.namespace = ? AND b.subject = w.value ->> 0 AND b.same = w.value ->> 1 AND b.note = 0 ORDER BY b.predicate, b.observed_at, b.seq`
+	ofSubject, _ := s.dialect.subject("b", "(w.value ->> 0)")
+	query := "SELECT DISTINCT " + beliefColumns + " FROM " + s.dialect.Pairs + " CROSS JOIN beliefs b WHERE b.namespace = ? AND " + ofSubject +
+		" AND b.same = w.value ->> 1 AND b.note = 0 ORDER BY b.predicate, b.observed_at, b.seq" // CROSS keeps this order in SQLite
 	var out []belief.Belief
 	err = s.rows("read beliefs of the same value", query, []any{string(raw), s.ns}, func(r row) error {
 		b, err := scanBelief(r)
@@ -108,18 +110,20 @@ func (s *Scope) DropBeliefs(beliefs []belief.Belief) error {
 
 // ReplaceBeliefs puts beliefs in the place of all that the pair has.
 func (s *Scope) ReplaceBeliefs(p memory.Pair, beliefs []belief.Belief) error {
-	err := s.exec("drop a pair's beliefs", "DELETE FROM beliefs WHERE namespace = ? AND subject = ? AND predicate = ?", s.ns, p.Subject, p.Predicate)
+	where, args := s.beliefConditions(memory.Filter{Subject: p.Subject, Predicate: p.Predicate})
+	err := s.exec("drop a pair's beliefs", "DELETE FROM beliefs AS b WHERE "+where, args...)
 	if err != nil {
 		return err
 	}
 	return s.PutBeliefs(beliefs)
 }
 
-func beliefConditions(f memory.Filter, ns int64) (string, []any) {
-	where, args := []string{"b.namespace = ?"}, []any{ns}
+func (s *Scope) beliefConditions(f memory.Filter) (string, []any) {
+	where, args := []string{"b.namespace = ?"}, []any{s.ns}
 	add := func(condition string, arg any) { where, args = append(where, condition), append(args, arg) }
 	if f.Subject != "" {
-		add("b.subject = ?", f.Subject)
+		condition, times := s.dialect.subject("b", "?")
+		where, args = append(where, condition), append(args, slices.Repeat([]any{f.Subject}, times)...)
 	}
 	if f.Predicate != "" {
 		add("b.note = ?", flag(f.Predicate == belief.Note)) // what the indexes of the subject are ordered by

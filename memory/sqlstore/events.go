@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ func (s *Scope) index(e belief.Event) error {
 
 // Events returns events in order of time.
 func (s *Scope) Events(f memory.EventFilter) ([]belief.Event, error) {
-	where, args := eventConditions(f, s.ns)
+	where, args := s.eventConditions(f)
 	query := "SELECT " + eventColumns + " FROM events WHERE " + where + " ORDER BY observed_at, seq" + limit(f.Limit)
 	var out []belief.Event
 	err := s.rows("read events", query, args, func(r row) error {
@@ -63,8 +64,8 @@ func (s *Scope) Latest(subject string, predicates []string) (*time.Time, error) 
 	var latest *time.Time
 	for _, p := range predicates {
 		var at string
-		ok, err := s.row("read the latest event", `SELECT observed_at FROM events WHERE namespace = ? AND subject = ? AND predicate = ?
-			ORDER BY observed_at DESC LIMIT 1`, []any{s.ns, subject, p}, &at)
+		where, args := s.eventConditions(memory.EventFilter{Subject: subject, Predicates: []string{p}})
+		ok, err := s.row("read the latest event", "SELECT observed_at FROM events WHERE "+where+" ORDER BY observed_at DESC LIMIT 1", args, &at)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +100,7 @@ func (s *Scope) Matches(words []string, f memory.EventFilter) ([]int64, error) {
 	if len(words) == 0 {
 		return nil, nil
 	}
-	where, args := eventConditions(f, s.ns)
+	where, args := s.eventConditions(f)
 	matches, all := s.dialect.Matches(s.ns, words)
 	query := "SELECT events.seq FROM (" + matches + ") m JOIN events ON events.seq = m.seq WHERE " + where +
 		" ORDER BY m.rank, events.observed_at DESC, events.seq DESC" + limit(f.Limit)
@@ -115,7 +116,7 @@ func (s *Scope) Matches(words []string, f memory.EventFilter) ([]int64, error) {
 
 // Pairs returns the pairs that have events in a stretch of time.
 func (s *Scope) Pairs(from, to time.Time, subject string) ([]memory.Pair, error) {
-	where, args := eventConditions(memory.EventFilter{Subject: subject, After: &from, UpTo: &to}, s.ns)
+	where, args := s.eventConditions(memory.EventFilter{Subject: subject, After: &from, UpTo: &to})
 	var out []memory.Pair
 	err := s.rows("read changed pairs", "SELECT DISTINCT subject, predicate FROM events WHERE "+where, args, func(r row) error {
 		var p memory.Pair
@@ -126,13 +127,14 @@ func (s *Scope) Pairs(from, to time.Time, subject string) ([]memory.Pair, error)
 	return out, err
 }
 
-func eventConditions(f memory.EventFilter, ns int64) (string, []any) {
-	where, args := []string{"events.namespace = ?"}, []any{ns}
+func (s *Scope) eventConditions(f memory.EventFilter) (string, []any) {
+	where, args := []string{"events.namespace = ?"}, []any{s.ns}
 	add := func(condition string, arg ...any) {
 		where, args = append(where, condition), append(args, arg...)
 	}
 	if f.Subject != "" {
-		add("events.subject = ?", f.Subject)
+		condition, times := s.dialect.subject("events", "?")
+		add(condition, slices.Repeat([]any{f.Subject}, times)...)
 	}
 	if len(f.Predicates) > 0 {
 		names := make([]any, len(f.Predicates))

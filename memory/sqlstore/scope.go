@@ -21,6 +21,9 @@ type Dialect struct {
 	Numbered bool
 	// NoNUL says that a text cannot hold the character 0.
 	NoNUL bool
+	// KeyedByHash says that subjects are looked up by the column subject_key, which is the MD5 of subject in hex: in an
+	// index of PostgreSQL there is no room for a long one.
+	KeyedByHash bool
 	// Pairs is a row source w whose column value holds the elements of the JSON array that is its one parameter.
 	Pairs string
 	// Index returns the statement that makes a text findable under the number of its event.
@@ -133,6 +136,15 @@ func (d *Dialect) text(s string) string {
 		return s
 	}
 	return escaper.Replace(s)
+}
+
+// subject returns a condition that the column subject of a table equals an expression, which may hold a parameter.
+// The expression stands in it as often as args are to be repeated.
+func (d *Dialect) subject(table, expression string) (condition string, times int) {
+	if !d.KeyedByHash {
+		return table + ".subject = " + expression, 1
+	}
+	return table + ".subject_key = md5(" + expression + ") AND " + table + ".subject = " + expression, 2 //nolint:mnd // as written
 }
 
 // Texts with the character 0, or with the one that stands for it, are written in an escaped form.

@@ -1,0 +1,199 @@
+package pgstore
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"sallyport/memory"
+	"sallyport/memory/sqlstore"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Schema is where the tables are, unless the address names another in search_path.
+const Schema = "sallyport_memory"
+
+// connections bounds the connections of one process. PostgreSQL allows a hundred unless told otherwise, to all of them.
+const connections = 16
+
+// Store is an open database.
+type Store struct{ db *sql.DB }
+
+var _ memory.Store = (*Store)(nil)
+
+// Open connects to the database at a postgres:// address, and brings the schema up to date. Many processes may do so at
+// once. Its errors hold no password.
+func Open(ctx context.Context, address string) (*Store, error) {
+	config, err := pgx.ParseConfig(address)
+	if err != nil {
+		return nil, errors.New("the address of the database cannot be read; write postgres://USER@HOST/DATABASE") // its error quotes the address
+	}
+	for name, value := range map[string]string{
+		"application_name":   "sallyport",
+		"search_path":        Schema,
+		"synchronous_commit": "on", // what is acknowledged is on disk
+	} {
+		if config.RuntimeParams[name] == "" {
+			config.RuntimeParams[name] = value
+		}
+	}
+	db := stdlib.OpenDB(*config)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	const idle = 5 * time.Minute
+	db.SetConnMaxIdleTime(idle)
+	if err := prepare(ctx, db, config.RuntimeParams["search_path"]); err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare the database: %w", err), db.Close())
+	}
+	return &Store{db: db}, nil
+}
+
+// prepare makes the schema and its tables; who comes second waits for the first.
+func prepare(ctx context.Context, db *sql.DB, schema string) error {
+	if err := makeSchema(ctx, db, schema); err != nil {
+		return err
+	}
+	steps, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	locker, err := lock.NewPostgresSessionLocker()
+	if err != nil {
+		return fmt.Errorf("make a lock: %w", err)
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, steps, goose.WithSessionLocker(locker))
+	if err != nil {
+		return fmt.Errorf("read migrations: %w", err)
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrate: %w", err)
+	}
+	return nil
+}
+
+// makeSchema makes the schema if it is the one of this package; another is the operator's to make.
+func makeSchema(ctx context.Context, db *sql.DB, schema string) error {
+	if schema != Schema {
+		return nil
+	}
+	var there bool
+	if err := db.QueryRowContext(ctx, "SELECT to_regnamespace($1) IS NOT NULL", Schema).Scan(&there); err != nil || there {
+		return err
+	}
+	_, err := db.ExecContext(ctx, `DO $$ BEGIN
+		PERFORM pg_advisory_xact_lock(hashtext('`+Schema+`'));
+		CREATE SCHEMA IF NOT EXISTS `+Schema+`;
+	END $$`)
+	if err != nil {
+		return fmt.Errorf("make the schema %s: %w", Schema, err)
+	}
+	return nil
+}
+
+// Close closes the connections.
+func (s *Store) Close() error { return s.db.Close() }
+
+// Ping reads from the database.
+func (s *Store) Ping(ctx context.Context) error {
+	var n int
+	if err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM (SELECT 1 FROM namespaces LIMIT 1) AS one").Scan(&n); err != nil {
+		return fmt.Errorf("read the memory: %w", err)
+	}
+	return nil
+}
+
+// Read calls fn with a snapshot of the namespace.
+func (s *Store) Read(ctx context.Context, namespace string, fn func(memory.Reader) error) error {
+	return s.transaction(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(tx *sql.Tx) error {
+		num, err := find(ctx, tx, namespace, "")
+		if err != nil {
+			return err
+		}
+		return fn(sqlstore.NewScope(ctx, tx, num, dialect))
+	})
+}
+
+// Write calls fn while it holds the lock of the namespace's own row: that is how writes to it wait for each other.
+func (s *Store) Write(ctx context.Context, namespace string, fn func(memory.Writer) error) error {
+	return s.transaction(ctx, nil, func(tx *sql.Tx) error {
+		num, err := find(ctx, tx, namespace, "FOR UPDATE")
+		if err != nil {
+			return err
+		}
+		if num == sqlstore.Unknown {
+			if num, err = found(ctx, tx, namespace); err != nil {
+				return err
+			}
+		}
+		return fn(sqlstore.NewScope(ctx, tx, num, dialect))
+	})
+}
+
+// Extend moves the end of leases that are still of the epoch named.
+func (s *Store) Extend(ctx context.Context, leases []memory.Extension) error {
+	return s.transaction(ctx, nil, func(tx *sql.Tx) error {
+		for _, l := range leases {
+			num, err := find(ctx, tx, l.Namespace, "")
+			if err != nil {
+				return err
+			}
+			if err := sqlstore.NewScope(ctx, tx, num, dialect).Extend(l); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// transaction commits what fn did, unless it fails. PostgreSQL may not refuse a commit for another's sake here, so fn is
+// called once.
+func (s *Store) transaction(ctx context.Context, o *sql.TxOptions, fn func(*sql.Tx) error) error {
+	tx, err := s.db.BeginTx(ctx, o)
+	if err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	if err := fn(tx); err != nil {
+		_ = tx.Rollback() // the transaction's own error is the one that matters
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// find looks the namespace's number up and opens the second wall for it, until the transaction ends.
+func find(ctx context.Context, tx *sql.Tx, namespace, lock string) (num int64, err error) {
+	err = tx.QueryRowContext(ctx, "SELECT num, set_config('sallyport.namespace', num::TEXT, true) FROM namespaces WHERE name = $1 "+lock, namespace).
+		Scan(&num, new(string))
+	if errors.Is(err, sql.ErrNoRows) {
+		return sqlstore.Unknown, nil
+	}
+	if err != nil {
+		return sqlstore.Unknown, fmt.Errorf("find the namespace: %w", err)
+	}
+	return num, nil
+}
+
+// found makes the namespace, unless another does so at the same time, and locks it.
+func found(ctx context.Context, tx *sql.Tx, namespace string) (int64, error) {
+	if _, err := tx.ExecContext(ctx, "INSERT INTO namespaces (name) VALUES ($1) ON CONFLICT DO NOTHING", namespace); err != nil {
+		return sqlstore.Unknown, fmt.Errorf("found the namespace: %w", err)
+	}
+	num, err := find(ctx, tx, namespace, "FOR UPDATE")
+	if err == nil && num == sqlstore.Unknown {
+		err = errors.New("found the namespace: it went away meanwhile")
+	}
+	return num, err
+}
