@@ -22,6 +22,8 @@ type Store interface {
 	Write(ctx context.Context, namespace string, fn func(Writer) error) error
 	// Extend moves the end of leases that are still of the epoch named, all in one commit.
 	Extend(ctx context.Context, leases []Extension) error
+	// Erase takes all that the namespace holds away, for good: not even the file has it afterwards. That may take long.
+	Erase(ctx context.Context, namespace string) error
 	// Ping fails if the store cannot be read.
 	Ping(ctx context.Context) error
 	Close() error
@@ -124,6 +126,8 @@ type EventFilter struct {
 
 // AgentReader reads the records of agents.
 type AgentReader interface {
+	// Agents returns the ids of all agents in alphabetical order.
+	Agents() ([]string, error)
 	// Agent returns what is kept of an agent; of one that was never heard of, a record with nothing but its id.
 	Agent(agentID string) (agent.Record, error)
 	// Session returns nil if the owner never resumed the agent.
@@ -137,6 +141,7 @@ type AgentReader interface {
 	Output(agentID, ref string) (agent.Fetched, bool, error)   //
 	Pointers(agentID string) ([]agent.Pointer, error)          // by name
 	OpenActions(agentID string) ([]agent.Action, error)        // oldest first
+	Actions(agentID string) ([]agent.Action, error)            // oldest first
 	Action(agentID string, seq int64) (agent.Action, bool, error)
 }
 

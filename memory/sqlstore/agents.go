@@ -9,6 +9,18 @@ import (
 	"sallyport/memory/agent"
 )
 
+// Agents returns the ids of all agents.
+func (s *Scope) Agents() ([]string, error) {
+	var out []string
+	err := s.rows("read agents", "SELECT agent FROM agents WHERE namespace = ? ORDER BY agent", []any{s.ns}, func(r row) error {
+		var id string
+		err := r.Scan(&id)
+		out = append(out, id)
+		return err
+	})
+	return out, err
+}
+
 // Agent returns what is kept of an agent.
 func (s *Scope) Agent(agentID string) (agent.Record, error) {
 	r := agent.Record{Agent: agentID}
@@ -92,6 +104,11 @@ func (s *Scope) Pointers(agentID string) ([]agent.Pointer, error) {
 // OpenActions returns the open actions, oldest first.
 func (s *Scope) OpenActions(agentID string) ([]agent.Action, error) {
 	return bodies[agent.Action](s, "read open actions", "SELECT body FROM actions WHERE namespace = ? AND agent = ? AND open = 1 ORDER BY seq", s.ns, agentID)
+}
+
+// Actions returns all actions, oldest first.
+func (s *Scope) Actions(agentID string) ([]agent.Action, error) {
+	return bodies[agent.Action](s, "read actions", "SELECT body FROM actions WHERE namespace = ? AND agent = ? ORDER BY seq", s.ns, agentID)
 }
 
 // Action returns one action.

@@ -30,6 +30,8 @@ func Run(t *testing.T, open Open) {
 		"sessions":   sessions,
 		"records":    records,
 		"extending":  extending,
+		"transfer":   transfer,
+		"erasing":    erasing,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
 	}
