@@ -16,6 +16,7 @@ import (
 	"sallyport/memory"
 	"sallyport/memory/api"
 	"sallyport/memory/belief"
+	"sallyport/memory/pgstore"
 	"sallyport/memory/sqlitestore"
 )
 
@@ -35,8 +36,40 @@ func (f surfaceFlags) surface() (api.Surface, belief.Vocabulary) {
 }
 
 type memoryCommand struct {
+	Serve  memoryServeCommand  `cmd:"" default:"withargs" help:"Serve the memory backend (the default)."`
+	Export memoryExportCommand `cmd:"" help:"Write all that a namespace holds as JSON lines."`
+	Import memoryImportCommand `cmd:"" help:"Read what export wrote, or a server of the Memory API listed, into an empty namespace."`
+	Erase  memoryEraseCommand  `cmd:"" help:"Erase a namespace for good."`
+}
+
+// memoryStoreFlags say where memories are.
+type memoryStoreFlags struct {
+	Store string `help:"Where memories are: sqlite:PATH, or postgres://USER@HOST/DATABASE for many replicas. A password is better in PGPASSFILE." default:"sqlite:/var/lib/sallyport/memory.db"`
+}
+
+// open opens the store and brings its schema up to date.
+func (f memoryStoreFlags) open(ctx context.Context) (memory.Store, error) {
+	const bound = 30 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	var store memory.Store
+	var err error
+	if path, ok := strings.CutPrefix(f.Store, "sqlite:"); ok && path != "" {
+		store, err = sqlitestore.Open(ctx, path)
+	} else if strings.HasPrefix(f.Store, "postgres://") || strings.HasPrefix(f.Store, "postgresql://") {
+		store, err = pgstore.Open(ctx, f.Store)
+	} else {
+		err = errors.New("give sqlite:PATH, such as sqlite:/var/lib/sallyport/memory.db, or postgres://USER@HOST/DATABASE")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--store: %w", err)
+	}
+	return store, nil
+}
+
+type memoryServeCommand struct {
 	Listen string `help:"Where the gateway finds it: unix:PATH or HOST:PORT. Beyond loopback it wants the gateway's certificate." default:"unix:/run/sallyport/memory.sock"`
-	Store  string `help:"Where memories are: sqlite:PATH." default:"sqlite:/var/lib/sallyport/memory.db"`
+	memoryStoreFlags
 	surfaceFlags
 	HeaderPrefix string   `help:"Begins the name of every trusted header." default:"x-sallyport-"`
 	TLSCert      string   `help:"This backend's certificate." placeholder:"FILE"`
@@ -46,7 +79,7 @@ type memoryCommand struct {
 }
 
 // Run serves the memory until the process is told to end.
-func (c *memoryCommand) Run(env *environment) error {
+func (c *memoryServeCommand) Run(env *environment) error {
 	env.announce()
 	config, err := c.tls()
 	if err != nil {
@@ -55,7 +88,7 @@ func (c *memoryCommand) Run(env *environment) error {
 	if err := gateway.CheckTrust(c.Listen, config); err != nil {
 		return err
 	}
-	m, err := newMemoryService(env.ctx, c.Store, c.surfaceFlags, c.HeaderPrefix, env.log)
+	m, err := newMemoryService(env.ctx, c.memoryStoreFlags, c.surfaceFlags, c.HeaderPrefix, env.log)
 	if err != nil {
 		return err
 	}
@@ -72,7 +105,7 @@ func (c *memoryCommand) Run(env *environment) error {
 }
 
 // tls returns nil where no certificate is given.
-func (c *memoryCommand) tls() (*tls.Config, error) {
+func (c *memoryServeCommand) tls() (*tls.Config, error) {
 	given := 0
 	for _, file := range []string{c.TLSCert, c.TLSKey, c.GatewayCA} {
 		if file != "" {
@@ -91,27 +124,20 @@ func (c *memoryCommand) tls() (*tls.Config, error) {
 
 // memoryService is the memory with all that runs for it.
 type memoryService struct {
-	store   *sqlitestore.Store
+	store   memory.Store
 	service *memory.Service
 	handler http.Handler
 	log     *slog.Logger
 }
 
-func newMemoryService(ctx context.Context, address string, f surfaceFlags, headerPrefix string, log *slog.Logger) (*memoryService, error) {
+func newMemoryService(ctx context.Context, where memoryStoreFlags, f surfaceFlags, headerPrefix string, log *slog.Logger) (*memoryService, error) {
 	headers, err := gateway.NewHeaders(headerPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("--header-prefix: %w", err)
 	}
-	path, ok := strings.CutPrefix(address, "sqlite:")
-	if !ok || path == "" {
-		return nil, errors.New("--store: give sqlite:PATH, such as sqlite:/var/lib/sallyport/memory.db")
-	}
-	const bound = 15 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, bound)
-	defer cancel()
-	store, err := sqlitestore.Open(ctx, path)
+	store, err := where.open(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("--store: %w", err)
+		return nil, err
 	}
 	surface, vocabulary := f.surface()
 	service := memory.NewService(store, memory.Options{Vocabulary: &vocabulary, Logger: log})

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -185,14 +186,29 @@ func known(n *kong.Node) string {
 }
 
 // Attrs returns the settings in force of the command that was chosen, for the log line that a service begins with. They
-// hold no secrets: secrets are in files, and a flag names the file.
+// hold no secrets: secrets are in files, and a flag names the file; the password in an address is taken out.
 func Attrs(c *kong.Context) []slog.Attr {
 	var attrs []slog.Attr
 	for _, f := range c.Flags() {
 		if f.Name == "help" || f.Hidden {
 			continue
 		}
-		attrs = append(attrs, slog.String(f.Name, fmt.Sprint(c.FlagValue(f))))
+		attrs = append(attrs, slog.String(f.Name, redacted(fmt.Sprint(c.FlagValue(f)))))
 	}
 	return attrs
+}
+
+// redacted takes passwords out of an address such as postgres://user:password@host/database.
+func redacted(value string) string {
+	if !strings.Contains(value, "://") {
+		return value
+	}
+	u, err := url.Parse(value)
+	if err != nil {
+		return "(an address that cannot be read)"
+	}
+	if q := u.Query(); q.Has("password") || q.Has("sslpassword") {
+		u.RawQuery = "..."
+	}
+	return u.Redacted()
 }
