@@ -28,7 +28,8 @@ var mayImport = map[string][]string{
 	"exchange/oidc":        {"exchange", "exchange/sandbox", "internal/key"},
 	"exchange/devcluster":  {"exchange/sandbox", "internal/filelock", "internal/keystore", "internal/periodic", "internal/sqlite"},
 	"exchange/httpapi":     {"exchange", "gateway", "internal/keystore"},
-	"memory":               {"gateway", "internal/sqlite"}, // and all below it
+	"exchange/kubernetes":  {"exchange", "exchange/oidc", "exchange/sandbox", "gateway", "internal/keystore"}, // and watch below it
+	"memory":               {"gateway", "internal/sqlite"},                                                    // and all below it
 	"internal/filelock":    {},
 	"internal/key":         {"internal/periodic"},
 	"internal/periodic":    {},

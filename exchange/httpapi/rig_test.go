@@ -29,7 +29,6 @@ const audience = "recall"
 // rig is an exchange on its real parts: a development cluster, its issuer, a key store, and HTTP.
 type rig struct {
 	t        *testing.T
-	url      string
 	handler  http.Handler
 	cluster  *devcluster.Cluster
 	issuer   *devcluster.Issuer
