@@ -23,6 +23,9 @@ var (
 // which grows slower with each.
 const perSequence = 40
 
+// perPeer is how many sequences the reference gets before it is started anew: it slows down with every namespace.
+const perPeer = 15
+
 // run compares the two servers.
 type run struct {
 	*testing.T
@@ -38,9 +41,16 @@ func TestAnswersAreThoseOfTheReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	r := &run{T: t, reference: startPeer(t), ours: newOwn(store)}
+	p := &peer{}
+	r := &run{T: t, reference: p, ours: newOwn(store)}
 	sequences := (*steps + perSequence - 1) / perSequence
 	for i := range sequences {
+		if i%perPeer == 0 {
+			if i > 0 {
+				p.stop()
+			}
+			p.start(t)
+		}
 		g := generator{rand.New(rand.NewPCG(*seed, uint64(i)))}
 		var sequence []step
 		for range perSequence {

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -69,11 +70,14 @@ func name(namespace int) string { return fmt.Sprintf("diff:%d", namespace) }
 // maxNamespaces is how many namespaces the peer has keys for: one for each sequence, and for each try to shorten one.
 const maxNamespaces = 20000
 
-// peer is a running `recall serve`.
-type peer struct{ url string }
+// peer is a running `recall serve` with a database of its own. It ends with the test.
+type peer struct {
+	url  string
+	stop func()
+}
 
-// startPeer runs the reference with its own database, until the test ends.
-func startPeer(t *testing.T) *peer {
+// start starts the reference with an empty database.
+func (p *peer) start(t *testing.T) {
 	t.Helper()
 	binary := filepath.Join(root(t), ".tools", "py", "bin", "recall")
 	if _, err := os.Stat(binary); err != nil {
@@ -100,12 +104,13 @@ func startPeer(t *testing.T) *peer {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	p.stop = sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
 		_ = cmd.Wait()                          // having been told to end is no failure
 		endDatabase(t, data)
 	})
-	return &peer{url: listening(t, out)}
+	t.Cleanup(p.stop)
+	p.url = listening(t, out)
 }
 
 func key(namespace int) string { return fmt.Sprintf("key-%d", namespace) }
