@@ -14,9 +14,11 @@ import (
 	"testing"
 
 	"sallyport/gateway"
+	"sallyport/internal/pgtest"
 	"sallyport/memory"
 	"sallyport/memory/api"
 	"sallyport/memory/belief"
+	"sallyport/memory/pgstore"
 	"sallyport/memory/sqlitestore"
 )
 
@@ -34,6 +36,11 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newRigOn(t, store)
+}
+
+func newRigOn(t *testing.T, store memory.Store) *rig {
+	t.Helper()
 	r := &rig{T: t, log: &bytes.Buffer{}}
 	vocab := belief.Closed()
 	logger := slog.New(slog.NewTextHandler(r.log, nil))
@@ -293,7 +300,18 @@ func TestSessionsFollowTheKeyAndTheMCPSession(t *testing.T) {
 
 // TestCanary fills one namespace and looks for any trace of it from another, by every name and id that it learned.
 func TestCanary(t *testing.T) {
-	r := newRig(t)
+	t.Run("SQLite", func(t *testing.T) { canary(newRig(t)) })
+	t.Run("PostgreSQL", func(t *testing.T) {
+		store, err := pgstore.Open(context.Background(), pgtest.Start(t).Database(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		canary(newRigOn(t, store))
+	})
+}
+
+func canary(r *rig) {
+	t := r.T
 	const canary = "canary7f3a"
 	learned := r.send("POST", "/v1/remember", "one", `{"subject":"`+canary+`","predicate":"name","value":"`+canary+`"}`).body
 	r.send("POST", "/v1/remember", "one", `{"text":"about `+canary+`","statements":[]}`)

@@ -80,9 +80,11 @@ func (s *State) withdrawals(st Statement, canonical func(string) (string, error)
 		}
 		b, held := s.Find(name, v)
 		switch {
+		case name == Note, s.rules(name).Historical: // what was said or happened stays so; only forget takes it back
+			not = append(not, ref)
 		case name == st.Predicate && v.Key() == st.Value.Key():
 		case name == st.Predicate && s.rules(name).Cardinality == Single: // is ended by the statement in any case
-		case !held, name == Note, s.rules(name).Historical: // what was said or happened stays so; only forget takes it back
+		case !held:
 			not = append(not, ref)
 		case s.excludes(st, b), seen[b.EventID]:
 		default:

@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"sallyport/internal/pgtest"
+	"sallyport/memory"
+	"sallyport/memory/pgstore"
 	"sallyport/memory/sqlitestore"
 )
 
@@ -29,20 +32,28 @@ const perPeer = 15
 // run compares the two servers.
 type run struct {
 	*testing.T
-	reference, ours server
-	namespaces      int // used so far
-	compared        int
-	parted          int
+	reference  server
+	ours       map[string]server // by engine
+	namespaces int               // used so far
+	compared   int
+	parted     int
 }
 
 func TestAnswersAreThoseOfTheReference(t *testing.T) {
-	store, err := sqlitestore.Open(context.Background(), filepath.Join(t.TempDir(), "memory.db"))
+	p := &peer{}
+	r := &run{T: t, reference: p, ours: map[string]server{}}
+	lite, err := sqlitestore.Open(context.Background(), filepath.Join(t.TempDir(), "memory.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = store.Close() })
-	p := &peer{}
-	r := &run{T: t, reference: p, ours: newOwn(store)}
+	postgres, err := pgstore.Open(context.Background(), pgtest.Start(t).Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for engine, store := range map[string]memory.Store{"SQLite": lite, "PostgreSQL": postgres} {
+		t.Cleanup(func() { _ = store.Close() })
+		r.ours[engine] = newOwn(store)
+	}
 	sequences := (*steps + perSequence - 1) / perSequence
 	for i := range sequences {
 		if i%perPeer == 0 {
@@ -67,6 +78,7 @@ func TestAnswersAreThoseOfTheReference(t *testing.T) {
 // divergence is a sequence whose last answers differ.
 type divergence struct {
 	steps           []step
+	engine          string
 	reference, ours any
 }
 
@@ -76,7 +88,7 @@ func (d *divergence) String() string {
 		fmt.Fprintln(&b, s)
 	}
 	where, reference, ours := difference("", d.reference, d.ours)
-	fmt.Fprintf(&b, "They differ in %s\nreference: %s\nours:      %s\n", cmp.Or(where, "everything"), shown(reference), shown(ours))
+	fmt.Fprintf(&b, "On %s they differ in %s\nreference: %s\nours:      %s\n", d.engine, cmp.Or(where, "everything"), shown(reference), shown(ours))
 	return b.String()
 }
 
@@ -86,18 +98,24 @@ func (r *run) play(sequence []step) *divergence {
 	if r.namespaces++; r.namespaces >= maxNamespaces {
 		r.Fatal("there are no namespaces left")
 	}
-	theirs, ours := newNormal(), newNormal()
+	theirs, ours := newNormal(), map[string]*normal{}
 	for i, s := range sequence {
-		a := theirs.answer(s, r.reference.call(r.T, r.namespaces, s))
-		b := ours.answer(s, r.ours.call(r.T, r.namespaces, s))
-		r.compared++
-		switch compare(s, a, b) {
-		case same:
-		case parted:
-			r.parted++
-			return nil
-		case differs:
-			return &divergence{steps: sequence[:i+1], reference: a, ours: b}
+		reference := r.reference.call(r.T, r.namespaces, s)
+		a := shown(theirs.answer(s, reference))
+		for engine, own := range r.ours {
+			if ours[engine] == nil {
+				ours[engine] = newNormal()
+			}
+			b := ours[engine].answer(s, own.call(r.T, r.namespaces, s))
+			r.compared++
+			switch compare(s, parsed(a), b) {
+			case same:
+			case parted:
+				r.parted++
+				return nil
+			case differs:
+				return &divergence{steps: sequence[:i+1], engine: engine, reference: parsed(a), ours: b}
+			}
 		}
 	}
 	return nil

@@ -196,6 +196,13 @@ func shown(v any) string {
 	return string(raw)
 }
 
+// parsed undoes shown: what is compared may be changed by it.
+func parsed(text string) any {
+	var v any
+	_ = json.Unmarshal([]byte(text), &v) // shown wrote it
+	return v
+}
+
 // difference finds the innermost member that holds all that differs.
 func difference(path string, a, b any) (where string, inA, inB any) {
 	x, isObject := a.(object)
