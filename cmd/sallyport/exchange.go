@@ -46,6 +46,7 @@ func (f mintFlags) validate() error {
 
 type exchangeCommand struct {
 	Listen string `help:"Where to serve: unix:PATH or HOST:PORT." default:"unix:/run/sallyport/exchange.sock"`
+	metricsFlags
 	keystoreFlags
 	keyNameFlags
 	mintFlags
@@ -81,7 +82,11 @@ func (c *exchangeCommand) Run(env *environment) error {
 		return err
 	}
 	env.log.Info("exchange is ready", "listen", c.Listen)
-	return runParts(env.ctx, outer.allParts(l))
+	scraped, err := c.metrics(env, outer.handler.Collector())
+	if err != nil {
+		return err
+	}
+	return runParts(env.ctx, append(outer.allParts(l), scraped...))
 }
 
 // voucher is the development cluster's if one is named, else the Kubernetes cluster's.

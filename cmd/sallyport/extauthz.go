@@ -36,7 +36,8 @@ type extauthzCommand struct {
 type extauthzServeCommand struct {
 	Listen      string `help:"Where Envoy asks: unix:PATH or HOST:PORT." default:"unix:/run/sallyport/extauthz.sock"`
 	HTTPListen  string `help:"Where gateways that ask over HTTP ask, at /check: unix:PATH or HOST:PORT." name:"http-listen" placeholder:"ADDRESS"`
-	AdminListen string `help:"Where 'extauthz set' and 'stats' find it, and /metrics is: unix:PATH, or a loopback HOST:PORT. Empty for nowhere." default:"unix:/run/sallyport/extauthz-admin.sock"`
+	AdminListen string `help:"Where 'extauthz set' and 'stats' find it: unix:PATH, or a loopback HOST:PORT. Empty for nowhere." default:"unix:/run/sallyport/extauthz-admin.sock"`
+	metricsFlags
 	keystoreFlags
 	keyNameFlags
 	doorFlags
@@ -65,6 +66,11 @@ func (c *extauthzServeCommand) Run(env *environment) error {
 		return err
 	}
 	parts := append(door.parts(l), env.followSettings(func(a *app) error { return door.apply(a.Extauthz.Serve.doorFlags) }))
+	scraped, err := c.metrics(env, door.tuning.Collector())
+	if err != nil {
+		return err
+	}
+	parts = append(parts, scraped...)
 	for _, extra := range []struct {
 		address string
 		handler http.Handler

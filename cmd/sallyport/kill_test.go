@@ -30,8 +30,8 @@ func deploy(t *testing.T) *deployment {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	keystore := "--keystore=sqlite:" + at("keys.db")
 	d := &deployment{dir: dir, services: map[string]*process{}, args: map[string][]string{
-		"exchange": {"exchange", "--listen=unix:" + at("exchange.sock"), keystore, "--dev-cluster=" + dir, "--admin-key-file=" + at("admin.key")},
-		"extauthz": {"extauthz", "--listen=unix:" + at("extauthz.sock"), "--http-listen=unix:" + at("check.sock"), "--admin-listen=unix:" + at("extauthz-admin.sock"), keystore},
+		"exchange": {"exchange", "--listen=unix:" + at("exchange.sock"), keystore, "--metrics-listen=unix:" + at("exchange-metrics.sock"), "--dev-cluster=" + dir, "--admin-key-file=" + at("admin.key")},
+		"extauthz": {"extauthz", "--listen=unix:" + at("extauthz.sock"), "--http-listen=unix:" + at("check.sock"), "--admin-listen=unix:" + at("extauthz-admin.sock"), "--metrics-listen=unix:" + at("extauthz-metrics.sock"), keystore},
 		"memory":   {"memory", "--listen=unix:" + at("memory.sock"), "--store=sqlite:" + at("memory.db")},
 	}}
 	upstream := func(name string) xds.Upstream {

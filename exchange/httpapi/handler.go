@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"sallyport/exchange"
 	"sallyport/gateway"
 )
@@ -15,11 +17,12 @@ type Handler struct {
 	ready    func(ctx context.Context) error
 	log      *slog.Logger
 	mux      *http.ServeMux
+	answers  *prometheus.CounterVec
 }
 
 // New returns a Handler. ready says whether the service can do its work, for GET /healthz.
 func New(x *exchange.Exchange, ready func(ctx context.Context) error, log *slog.Logger) *Handler {
-	h := &Handler{exchange: x, ready: ready, log: log, mux: http.NewServeMux()}
+	h := &Handler{exchange: x, ready: ready, log: log, mux: http.NewServeMux(), answers: newAnswers()}
 	for path, methods := range map[string]methods{
 		"/v1/auth/kubernetes":    {http.MethodPost: h.mint},
 		"/v1/keys/renew":         {http.MethodPost: h.renew},
@@ -29,9 +32,9 @@ func New(x *exchange.Exchange, ready func(ctx context.Context) error, log *slog.
 		"/.well-known/jwks.json": {http.MethodGet: h.jwks},
 		"/healthz":               {http.MethodGet: h.healthz},
 	} {
-		h.mux.Handle(path, h.route(methods))
+		h.mux.Handle(path, h.route(path, methods))
 	}
-	h.mux.Handle("/", h.route(nil))
+	h.mux.Handle("/", h.route("other", nil))
 	return h
 }
 
@@ -58,9 +61,9 @@ func (m methods) allow() string {
 	return out
 }
 
-func (h *Handler) route(m methods) http.Handler {
+func (h *Handler) route(path string, m methods) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		serve := m[r.Method]
+		serve, seen := m[r.Method], statusWriter{ResponseWriter: w, status: http.StatusOK}
 		var err error
 		switch {
 		case len(m) == 0:
@@ -71,16 +74,19 @@ func (h *Handler) route(m methods) http.Handler {
 				Message: "this path takes " + m.allow(),
 			}
 		default:
-			err = serve(w, r)
+			err = serve(&seen, r)
 		}
 		if err != nil {
-			h.refuse(w, r, err)
+			e := h.refuse(w, r, err)
+			h.count(path, e.Status, e.Reason)
+			return
 		}
+		h.count(path, seen.status, "")
 	})
 }
 
 // refuse is where every refusal is logged, with its reason and without what was presented.
-func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) *gateway.Error {
 	e := gateway.AsError(err)
 	level := slog.LevelInfo
 	if e.Status >= http.StatusInternalServerError {
@@ -95,4 +101,5 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	h.log.LogAttrs(r.Context(), level, "refused", attrs...)
 	gateway.WriteError(w, e)
+	return e
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"sallyport/exchange/devcluster"
 	"sallyport/exchange/sandbox"
 )
@@ -253,6 +255,25 @@ func TestABodyIsOneObjectWithKnownMembers(t *testing.T) {
 		if strings.Contains(a.message(), "json:") || strings.Contains(a.message(), "struct") {
 			t.Errorf("%s: %q speaks of Go", name, a.message())
 		}
+	}
+}
+
+func TestAnswersAreCountedByTheirReason(t *testing.T) {
+	r := newRig(t, sandbox.Options{})
+	r.mint(r.token(devcluster.PodSpec{Name: "a", Claim: "run-1"}))
+	r.exchange(r.token(devcluster.PodSpec{Name: "w", WarmPool: "p"}))
+	r.exchange("garbage")
+	r.send("GET", "/v1/invented/path/"+r.admin, "", "")
+	want := `
+# HELP sallyport_exchange_answers_total Answers, by route, status and, for refusals, the reason in one word.
+# TYPE sallyport_exchange_answers_total counter
+sallyport_exchange_answers_total{reason="",route="/v1/auth/kubernetes",status="201"} 1
+sallyport_exchange_answers_total{reason="in_warm_pool",route="/v1/auth/kubernetes",status="401"} 1
+sallyport_exchange_answers_total{reason="malformed",route="/v1/auth/kubernetes",status="401"} 1
+sallyport_exchange_answers_total{reason="no_route",route="other",status="404"} 1
+`
+	if err := testutil.CollectAndCompare(r.handler.Collector(), strings.NewReader(want)); err != nil {
+		t.Error(err)
 	}
 }
 

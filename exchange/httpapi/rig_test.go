@@ -29,7 +29,7 @@ const audience = "recall"
 // rig is an exchange on its real parts: a development cluster, its issuer, a key store, and HTTP.
 type rig struct {
 	t        *testing.T
-	handler  http.Handler
+	handler  *httpapi.Handler
 	cluster  *devcluster.Cluster
 	issuer   *devcluster.Issuer
 	store    keystore.Store

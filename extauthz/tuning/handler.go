@@ -5,18 +5,15 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"sallyport/gateway"
 )
 
 // maxBody is far above any set of settings.
 const maxBody = 4 << 10
 
-// Handler serves GET /stats (JSON), GET /metrics (Prometheus), and POST /settings, a JSON object of flags' names and values.
+// Handler serves GET /stats (JSON) and POST /settings, a JSON object of flags' names and values.
 func (d *Door) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(d.Metrics(), promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /stats", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(d.Report()) // whoever asked is gone if this fails
