@@ -72,7 +72,7 @@ func (s *services) voucher(env *environment, dir *dataDir, c *upCommand, store k
 	log := env.log.With("part", "exchange")
 	if c.Kubeconfig != "" {
 		say(env.stdout, "cluster", "as in "+c.Kubeconfig)
-		return c.kubeFlags.voucher(store, c.mintFlags, log)
+		return c.voucher(store, c.mintFlags, log)
 	}
 	cluster, err := openDevCluster(env.ctx, dir.path)
 	if err != nil {
