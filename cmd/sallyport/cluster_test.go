@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +17,7 @@ import (
 
 // onCluster runs `up` on the real Kubernetes API, with the permissions of deploy/rbac.yaml in one namespace, and a pod
 // whose projected token is in a file.
-func onCluster(t *testing.T, flags ...string) (p *process, url, tokenFile string, ns *kubetest.Namespace, chain kubetest.Chain) {
+func onCluster(t testing.TB, flags ...string) (p *process, url, tokenFile string, ns *kubetest.Namespace, chain kubetest.Chain) {
 	t.Helper()
 	cluster := kubetest.Shared(t)
 	ns = cluster.Namespace(t)
@@ -102,4 +104,37 @@ func TestAKeyEndsWithItsPodOfARealCluster(t *testing.T) {
 	if err != nil || status != http.StatusUnauthorized {
 		t.Errorf("the leftover token: %d %v", status, err)
 	}
+}
+
+// BenchmarkPodDeletedToFirstRefusal is how long a key works after `kubectl delete pod --grace-period=0`: through the watch,
+// the key store's push, the door and Envoy. Run it with -benchtime=50x.
+func BenchmarkPodDeletedToFirstRefusal(b *testing.B) {
+	_, url, _, ns, _ := onCluster(b)
+	var took []time.Duration
+	for i := 0; b.Loop(); i++ {
+		chain := ns.Cold("run-b-" + strconv.Itoa(i))
+		key := mint(b, url, ns.Token(chain.Pod, "recall"))
+		good := func() bool {
+			status, _, err := call(http.MethodPost, url+"/v1/predicates", key, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return status == http.StatusOK
+		}
+		if !good() {
+			b.Fatal("the key is not good before its pod is deleted")
+		}
+		ns.DeletePod(chain.Pod.Name, 0)
+		began := time.Now()
+		for good() {
+			if time.Since(began) > deadline {
+				b.Fatal("the key is still good")
+			}
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	b.ReportMetric(took[len(took)/2].Seconds()*1000, "p50-ms")
+	b.ReportMetric(took[len(took)*99/100].Seconds()*1000, "p99-ms")
+	b.ReportMetric(took[len(took)-1].Seconds()*1000, "max-ms")
 }

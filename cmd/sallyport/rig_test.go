@@ -57,7 +57,7 @@ func testMain(m *testing.M) int {
 }
 
 // tool returns a file that `make tools` lays.
-func tool(t *testing.T, name string) string {
+func tool(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(root, ".tools/py/bin", name)
 	if _, err := os.Stat(path); err != nil {
@@ -67,7 +67,7 @@ func tool(t *testing.T, name string) string {
 }
 
 // shortDir is a directory whose path leaves room for the names of unix sockets.
-func shortDir(t *testing.T) string {
+func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "sp-")
 	if err != nil {
@@ -103,7 +103,7 @@ func (b *buffer) String() string {
 }
 
 // start runs sallyport with args until the test ends.
-func start(t *testing.T, args ...string) *process {
+func start(t testing.TB, args ...string) *process {
 	t.Helper()
 	p := &process{Cmd: exec.Command(binary, args...), output: &buffer{}, ended: make(chan struct{})}
 	p.Dir = root // where .tools is
@@ -125,7 +125,7 @@ func start(t *testing.T, args ...string) *process {
 }
 
 // end signals the process and waits for its end.
-func (p *process) end(t *testing.T, s syscall.Signal) {
+func (p *process) end(t testing.TB, s syscall.Signal) {
 	t.Helper()
 	_ = p.Process.Signal(s) // it may have ended
 	select {
@@ -138,7 +138,7 @@ func (p *process) end(t *testing.T, s syscall.Signal) {
 }
 
 // up runs `sallyport up` on dir and waits until it is ready.
-func up(t *testing.T, dir string, flags ...string) (*process, map[string]string) {
+func up(t testing.TB, dir string, flags ...string) (*process, map[string]string) {
 	t.Helper()
 	p := start(t, append([]string{"up", "--data", dir, "--listen", "127.0.0.1:0"}, flags...)...)
 	path := filepath.Join(dir, "env")
@@ -166,7 +166,7 @@ func up(t *testing.T, dir string, flags ...string) (*process, map[string]string)
 }
 
 // eventually waits until f returns nil.
-func eventually(t *testing.T, what string, f func() error) {
+func eventually(t testing.TB, what string, f func() error) {
 	t.Helper()
 	const pause = 10 * time.Millisecond
 	end := time.Now().Add(deadline)
@@ -183,7 +183,7 @@ func eventually(t *testing.T, what string, f func() error) {
 }
 
 // run runs sallyport to its end and returns what it printed.
-func run(t *testing.T, args ...string) (stdout, stderr string, status int) {
+func run(t testing.TB, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
@@ -199,7 +199,7 @@ func run(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
 }
 
-func mustRun(t *testing.T, args ...string) string {
+func mustRun(t testing.TB, args ...string) string {
 	t.Helper()
 	stdout, stderr, status := run(t, args...)
 	if status != 0 {
@@ -251,7 +251,7 @@ func callText(method, url, key string, body any, headers ...string) (status int,
 }
 
 // mint exchanges a token.
-func mint(t *testing.T, url, token string) string {
+func mint(t testing.TB, url, token string) string {
 	t.Helper()
 	status, answer, err := call(http.MethodPost, url+"/v1/auth/kubernetes", "", map[string]string{"token": token})
 	if err != nil || status != http.StatusCreated {
@@ -261,7 +261,7 @@ func mint(t *testing.T, url, token string) string {
 }
 
 // scrape reads the metrics behind a unix socket.
-func scrape(t *testing.T, socket string) string {
+func scrape(t testing.TB, socket string) string {
 	t.Helper()
 	client := serve.Client("unix:" + socket)
 	defer client.CloseIdleConnections()

@@ -59,7 +59,7 @@ func TestEverythingIsThereAfterARestart(t *testing.T) {
 }
 
 // remember stores a value that a client then counts on.
-func remember(t *testing.T, url, key, value string) {
+func remember(t testing.TB, url, key, value string) {
 	t.Helper()
 	status, answer, err := call(http.MethodPost, url+"/v1/remember", key, map[string]string{"subject": "user", "predicate": "prefers_editor", "value": value})
 	if err != nil || status != http.StatusOK {

@@ -18,3 +18,4 @@ $(KUBE_TOOLS)/.built: tools/kube/go.sum tools/kube/kube.mk
 bench-exchange: kube-tools ## what an exchange costs the API server and the caller, beside a bare TokenReview; two minutes
 	@go test -run '^$$' -bench 'BenchmarkExchange' -benchtime=2000x ./exchange/kubernetes
 	@go test -run '^$$' -bench 'BenchmarkTwoHundredASecond' -benchtime=12000x ./exchange/kubernetes
+	@go test -run '^$$' -bench 'BenchmarkPodDeletedToFirstRefusal' -benchtime=50x ./cmd/sallyport
