@@ -46,7 +46,7 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a leftover in /tmp
 	binary = filepath.Join(dir, "sallyport")
-	build := exec.Command("go", "build", "-o", binary, ".")
+	build := exec.Command("go", "build", "-trimpath", "-o", binary, ".") // as `make build` does, whose work is then not done again
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
