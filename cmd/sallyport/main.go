@@ -59,6 +59,9 @@ func main() {
 func run(args []string, stdout, stderr io.Writer) (status int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
 	var a app
 	k, err := parse(&a, args, stdout, stderr)
 	var asked *exitError
