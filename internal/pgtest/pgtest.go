@@ -85,7 +85,7 @@ func binaries(t testing.TB) string {
 }
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(s.binaries, name), args...) //nolint:gosec // what make tools laid
+	cmd := exec.Command(filepath.Join(s.binaries, name), args...)
 	cmd.Dir = s.dir
 	cmd.Env = []string{"LC_ALL=C", "TZ=UTC", "PATH=" + s.binaries + ":/usr/bin:/bin"}
 	// SIGQUIT ends PostgreSQL with all its processes at once.

@@ -52,6 +52,10 @@ func compare(s step, reference, ours any) verdict {
 				return same
 			}
 		}
+		// "what is stated at the same instant cannot be replaced".
+		if sameInstant(ours) && !sameInstant(reference) {
+			return parted
+		}
 		// "a historical value that is restated is known, whatever it excludes".
 		r, _ := reference.(object)
 		o, _ := ours.(object)
@@ -85,6 +89,18 @@ func tooMany(remembered any) bool {
 	const most = 8
 	o, _ := remembered.(object)
 	return length(o["related"]) == most
+}
+
+// sameInstant says whether a statement ended another of its own instant.
+func sameInstant(remembered any) bool {
+	found := false
+	eachObject(remembered, func(o object) {
+		stored, _ := o["stored"].(object)
+		for _, ended := range list(o["superseded"]) {
+			found = found || ended["observed_at"] == stored["observed_at"] && stored["observed_at"] != "now"
+		}
+	})
+	return found
 }
 
 var historical = map[any]bool{"did": true, "gave_away": true, "cancelled": true}

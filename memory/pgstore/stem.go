@@ -146,26 +146,26 @@ func past(w string) string {
 	return rest
 }
 
-// The endings of a step, an ending before those that it ends in.
+// The endings of a step, an ending before those that it ends in. In the first two each is followed by what takes its place.
 var (
-	stepTwo = [][2]string{
-		{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"}, {"anci", "ance"}, {"izer", "ize"}, {"logi", "log"}, {"bli", "ble"},
-		{"alli", "al"}, {"entli", "ent"}, {"eli", "e"}, {"ousli", "ous"}, {"ization", "ize"}, {"ation", "ate"}, {"ator", "ate"},
-		{"alism", "al"}, {"iveness", "ive"}, {"fulness", "ful"}, {"ousness", "ous"}, {"aliti", "al"}, {"iviti", "ive"}, {"biliti", "ble"},
+	stepTwo = []string{
+		"ational", "ate", "tional", "tion", "enci", "ence", "anci", "ance", "izer", "ize", "logi", "log", "bli", "ble",
+		"alli", "al", "entli", "ent", "eli", "e", "ousli", "ous", "ization", "ize", "ation", "ate", "ator", "ate",
+		"alism", "al", "iveness", "ive", "fulness", "ful", "ousness", "ous", "aliti", "al", "iviti", "ive", "biliti", "ble",
 	}
-	stepThree = [][2]string{
-		{"icate", "ic"}, {"ative", ""}, {"alize", "al"}, {"iciti", "ic"}, {"ical", "ic"}, {"ful", ""}, {"ness", ""},
+	stepThree = []string{
+		"icate", "ic", "ative", "", "alize", "al", "iciti", "ic", "ical", "ic", "ful", "", "ness", "",
 	}
 	stepFour = []string{
 		"al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "sion", "tion", "ou", "ism", "ate", "iti", "ous", "ive", "ize",
 	}
 )
 
-func replaceEnding(w string, endings [][2]string, when func(string) bool) string {
-	for _, e := range endings {
-		if rest, ok := strings.CutSuffix(w, e[0]); ok && rest != "" {
+func replaceEnding(w string, endings []string, when func(string) bool) string {
+	for i := 0; i < len(endings); i += 2 {
+		if rest, ok := strings.CutSuffix(w, endings[i]); ok && rest != "" {
 			if when(rest) {
-				return rest + e[1]
+				return rest + endings[i+1]
 			}
 			return w
 		}

@@ -77,12 +77,9 @@ func TestStemsAreThoseOfTheOtherEngine(t *testing.T) {
 		vil hes oper feud deci hope form sensit adjust depend replac irrit bowdl activ effect angular commun adopt homolog y by say syzygy
 		x ox queue sky happ toy 東京 zur über`)
 	var words []string
-	for _, s := range stems {
-		for _, e := range endings {
-			words = append(words, "bq"+s+e)
-			for _, f := range endings {
-				words = append(words, "bq"+s+e+f)
-			}
+	for i, s := range stems {
+		for j, e := range endings {
+			words = append(words, "bq"+s+e, "bq"+s+e+endings[(i+7*j)%len(endings)]) // and a second ending
 		}
 	}
 	for i, want := range terms(t, index(t, "porter unicode61 remove_diacritics 2"), words) {
@@ -94,7 +91,7 @@ func TestStemsAreThoseOfTheOtherEngine(t *testing.T) {
 
 func TestLettersAreFoldedAsByTheOtherEngine(t *testing.T) {
 	var words []string
-	for r := rune(0x80); r < 0x20000; r++ {
+	for r := rune(0x80); r < 0x2000; r++ {
 		// Of other scripts SQLite knows an older Unicode, and folds nothing.
 		known := unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Inherited) && unicode.ToLower(r) == r
 		if text := "a" + string(r) + "a"; known && (r < 0x370 || unicode.IsLetter(r)) && len(belief.Words(text)) == 1 {

@@ -7,13 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/lock"
-
+	"sallyport/internal/postgres"
 	"sallyport/memory"
 	"sallyport/memory/sqlstore"
 )
@@ -24,9 +19,6 @@ var migrations embed.FS
 // Schema is where the tables are, unless the address names another in search_path.
 const Schema = "sallyport_memory"
 
-// connections bounds the connections of one process. PostgreSQL allows a hundred unless told otherwise, to all of them.
-const connections = 16
-
 // Store is an open database.
 type Store struct{ db *sql.DB }
 
@@ -35,70 +27,15 @@ var _ memory.Store = (*Store)(nil)
 // Open connects to the database at a postgres:// address, and brings the schema up to date. Many processes may do so at
 // once. Its errors hold no password.
 func Open(ctx context.Context, address string) (*Store, error) {
-	config, err := pgx.ParseConfig(address)
-	if err != nil {
-		return nil, errors.New("the address of the database cannot be read; write postgres://USER@HOST/DATABASE") // its error quotes the address
-	}
-	for name, value := range map[string]string{
-		"application_name":   "sallyport",
-		"search_path":        Schema,
-		"synchronous_commit": "on", // what is acknowledged is on disk
-	} {
-		if config.RuntimeParams[name] == "" {
-			config.RuntimeParams[name] = value
-		}
-	}
-	db := stdlib.OpenDB(*config)
-	db.SetMaxOpenConns(connections)
-	db.SetMaxIdleConns(connections)
-	const idle = 5 * time.Minute
-	db.SetConnMaxIdleTime(idle)
-	if err := prepare(ctx, db, config.RuntimeParams["search_path"]); err != nil {
-		return nil, errors.Join(fmt.Errorf("prepare the database: %w", err), db.Close())
-	}
-	return &Store{db: db}, nil
-}
-
-// prepare makes the schema and its tables; who comes second waits for the first.
-func prepare(ctx context.Context, db *sql.DB, schema string) error {
-	if err := makeSchema(ctx, db, schema); err != nil {
-		return err
-	}
 	steps, err := fs.Sub(migrations, "migrations")
 	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
+		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	locker, err := lock.NewPostgresSessionLocker()
+	db, err := postgres.Open(ctx, address, postgres.Tables{Schema: Schema, Migrations: steps, Migrator: "a memory"})
 	if err != nil {
-		return fmt.Errorf("make a lock: %w", err)
+		return nil, err
 	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, steps, goose.WithSessionLocker(locker))
-	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
-	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate: %w", err)
-	}
-	return nil
-}
-
-// makeSchema makes the schema if it is the one of this package; another is the operator's to make.
-func makeSchema(ctx context.Context, db *sql.DB, schema string) error {
-	if schema != Schema {
-		return nil
-	}
-	var there bool
-	if err := db.QueryRowContext(ctx, "SELECT to_regnamespace($1) IS NOT NULL", Schema).Scan(&there); err != nil || there {
-		return err
-	}
-	_, err := db.ExecContext(ctx, `DO $$ BEGIN
-		PERFORM pg_advisory_xact_lock(hashtext('`+Schema+`'));
-		CREATE SCHEMA IF NOT EXISTS `+Schema+`;
-	END $$`)
-	if err != nil {
-		return fmt.Errorf("make the schema %s: %w", Schema, err)
-	}
-	return nil
+	return &Store{db: db.DB}, nil
 }
 
 // Close closes the connections.
