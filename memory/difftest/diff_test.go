@@ -60,7 +60,7 @@ func TestAnswersAreThoseOfTheReference(t *testing.T) {
 			if i > 0 {
 				p.stop()
 			}
-			p.start(t)
+			p.start(t, "-agent=false")
 		}
 		g := generator{rand.New(rand.NewPCG(*seed, uint64(i)))}
 		var sequence []step

@@ -77,7 +77,7 @@ type peer struct {
 }
 
 // start starts the reference with an empty database.
-func (p *peer) start(t *testing.T) {
+func (p *peer) start(t *testing.T, flags ...string) {
 	t.Helper()
 	binary := filepath.Join(root(t), ".tools", "py", "bin", "recall")
 	if _, err := os.Stat(binary); err != nil {
@@ -93,8 +93,9 @@ func (p *peer) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := filepath.Join(dir, "data")
-	cmd := exec.Command(binary, "serve", "-typed", "-open", "-agent=false", "-backend", "local", "-url", data,
-		"-listen", "127.0.0.1:0", "-keys-file", keysFile)
+	cmd := exec.Command(binary, append([]string{
+		"serve", "-typed", "-open", "-backend", "local", "-url", data, "-listen", "127.0.0.1:0", "-keys-file", keysFile,
+	}, flags...)...)
 	cmd.Env = []string{"HOME=" + dir, "PATH=" + filepath.Dir(binary) + ":" + os.Getenv("PATH")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StderrPipe()
