@@ -148,7 +148,7 @@ func TestRemember(t *testing.T) {
 	t.Run("what nobody believed is told as unreplaced, as it was given", func(t *testing.T) {
 		refs := []belief.Ref{ref("role", `"x"`), ref("role", `"X"`), ref("nope", `"y"`), ref("role", `1`), {Predicate: "role"}, ref("role", `[1]`)}
 		r := remember(t, 3, "name", "A", refs, "1 likes=tea")
-		if len(r.Unreplaced) != 6 || len(r.Superseded) != 0 {
+		if len(r.Unreplaced) != 5 || len(r.Superseded) != 0 {
 			t.Fatalf("unreplaced %+v", r.Unreplaced)
 		}
 	})

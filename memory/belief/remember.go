@@ -74,10 +74,15 @@ func (s *State) withdrawals(st Statement, canonical func(string) (string, error)
 	for _, ref := range st.Replaces {
 		name, nameErr := canonical(ref.Predicate)
 		v, valueErr := ParseValue(ref.Value)
-		if nameErr != nil || valueErr != nil {
-			not = append(not, ref)
+		if nameErr != nil || valueErr != nil || v.Type() != s.rules(name).ValueType {
+			not = append(not, ref) // there can be no such belief
 			continue
 		}
+		id := name + "\x00" + v.Key()
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
 		b, held := s.Find(name, v)
 		switch {
 		case name == Note, s.rules(name).Historical: // what was said or happened stays so; only forget takes it back
@@ -86,9 +91,8 @@ func (s *State) withdrawals(st Statement, canonical func(string) (string, error)
 		case name == st.Predicate && s.rules(name).Cardinality == Single: // is ended by the statement in any case
 		case !held:
 			not = append(not, ref)
-		case s.excludes(st, b), seen[b.EventID]:
+		case s.excludes(st, b):
 		default:
-			seen[b.EventID] = true
 			believed = append(believed, b)
 		}
 	}
