@@ -29,12 +29,13 @@ var mayImport = map[string][]string{
 	"exchange/devcluster":  {"exchange/sandbox", "internal/filelock", "internal/keystore", "internal/periodic", "internal/sqlite"},
 	"exchange/httpapi":     {"exchange", "gateway", "internal/keystore"},
 	"exchange/kubernetes":  {"exchange", "exchange/oidc", "exchange/sandbox", "gateway", "internal/keystore"}, // and watch below it
-	"memory":               {"gateway", "internal/sqlite"},                                                    // and all below it
+	"memory":               {"gateway", "internal/postgres", "internal/sqlite"},                               // and all below it
 	"internal/filelock":    {},
 	"internal/key":         {"internal/periodic"},
 	"internal/periodic":    {},
-	"internal/keystore":    {"internal/key", "internal/sqlite"},
+	"internal/keystore":    {"internal/key", "internal/postgres", "internal/sqlite"},
 	"internal/pgtest":      {}, // for tests
+	"internal/postgres":    {},
 	"internal/serve":       {},
 	"internal/settings":    {},
 	"internal/sqlite":      {"internal/filelock"},

@@ -148,6 +148,18 @@ func (s *Server) Kill(t testing.TB) {
 	s.start(t)
 }
 
+// Stop ends the server until Resume; its connections end with it.
+func (s *Server) Stop(t testing.TB) {
+	t.Helper()
+	s.stop(t)
+}
+
+// Resume starts a server that was stopped.
+func (s *Server) Resume(t testing.TB) {
+	t.Helper()
+	s.start(t)
+}
+
 func (s *Server) stop(t testing.TB) {
 	if s.ended == nil {
 		return
@@ -174,6 +186,32 @@ func (s *Server) open(t testing.TB, user, database string) *sql.DB {
 		t.Fatal(err)
 	}
 	return db
+}
+
+// As returns the address of a database for another role; postgres may do everything.
+func As(t testing.TB, address, role string) string {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.User(role)
+	return u.String()
+}
+
+// Execute runs statements in a database, as the role that may do everything.
+func Execute(t testing.TB, address, statements string) {
+	t.Helper()
+	db, err := sql.Open("pgx", As(t, address, "postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // what was written is committed
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	if _, err := db.ExecContext(ctx, statements); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Database makes a new database and returns its address, for a user who owns it and is otherwise nobody: row-level
