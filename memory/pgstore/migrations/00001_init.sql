@@ -32,6 +32,7 @@ CREATE TABLE events (
 -- A hash of the subject stands in the indexes, since a subject may be longer than an entry of an index may be. It is a
 -- column, since row-level security keeps indexes on expressions from being used.
 CREATE INDEX events_of_pair ON events (namespace, subject_key, predicate, observed_at, seq);
+CREATE INDEX events_of_subject ON events (namespace, subject_key, observed_at, seq);
 CREATE INDEX events_in_time ON events (namespace, observed_at);
 CREATE UNIQUE INDEX events_by_id ON events (namespace, id);
 
