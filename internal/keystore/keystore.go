@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sallyport/internal/key"
+	"sallyport/internal/postgres"
 )
 
 // ErrNotFound says that no key has the id that was asked for.
@@ -99,14 +100,16 @@ type Store interface {
 	Close() error
 }
 
-// Open opens the key store that address names: sqlite:PATH.
+// Open opens the key store that address names: sqlite:PATH, or postgres://USER@HOST/DATABASE.
 func Open(ctx context.Context, address string, now func() time.Time) (Store, error) {
 	scheme, rest, _ := strings.Cut(address, ":")
 	switch {
 	case scheme == "sqlite" && rest != "":
 		return openSQLite(ctx, strings.TrimPrefix(rest, "//"), now)
+	case postgres.Named(address):
+		return openPostgres(ctx, address, now)
 	default:
 		// Only the scheme is quoted: an address may hold a password.
-		return nil, fmt.Errorf("key store %q is not known: give sqlite:PATH, such as sqlite:/var/lib/sallyport/keys.db", scheme+":…")
+		return nil, fmt.Errorf("key store %q is not known: give sqlite:PATH, such as sqlite:/var/lib/sallyport/keys.db, or postgres://USER@HOST/DATABASE", scheme+":…")
 	}
 }
