@@ -10,7 +10,7 @@ import (
 
 // keystoreFlags are shared by the services that use the key store.
 type keystoreFlags struct {
-	Keystore string `help:"Where the keys are: sqlite:PATH." default:"sqlite:/var/lib/sallyport/keys.db"`
+	Keystore string `help:"Where the keys are: sqlite:PATH, or postgres://USER@HOST/DATABASE for many replicas. A password is better in PGPASSFILE." default:"sqlite:/var/lib/sallyport/keys.db"`
 }
 
 func (f keystoreFlags) open(ctx context.Context) (keystore.Store, error) {

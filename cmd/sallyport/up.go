@@ -16,6 +16,7 @@ import (
 // upCommand runs everything on one machine.
 type upCommand struct {
 	upFlags
+	Keystore string `help:"Where the keys are, if not in the data directory: postgres://USER@HOST/DATABASE, of this 'up' alone, since it ends the keys of pods that it does not know." placeholder:"ADDRESS"`
 	surfaceFlags
 	keyNameFlags
 	mintFlags

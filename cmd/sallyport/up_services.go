@@ -27,7 +27,7 @@ func startServices(env *environment, dir *dataDir, c *upCommand) (_ *services, e
 			s.close()
 		}
 	}()
-	store, err := s.startKeystore(env, dir)
+	store, err := s.startKeystore(env, dir, c.Keystore)
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +54,14 @@ func (s *services) close() {
 	}
 }
 
-func (s *services) startKeystore(env *environment, dir *dataDir) (keystore.Store, error) {
-	store, err := keystoreFlags{Keystore: "sqlite:" + dir.file("keys.db")}.open(env.ctx)
+// startKeystore opens the store at address, or the data directory's own if that is empty.
+func (s *services) startKeystore(env *environment, dir *dataDir, address string) (keystore.Store, error) {
+	where := "as --keystore says" // it may hold a password
+	if address == "" {
+		where = dir.file("keys.db")
+		address = "sqlite:" + where
+	}
+	store, err := keystoreFlags{Keystore: address}.open(env.ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +69,7 @@ func (s *services) startKeystore(env *environment, dir *dataDir) (keystore.Store
 	if err := ensureAdminKey(env.ctx, store, s.adminKeyFile); err != nil {
 		return nil, err
 	}
-	say(env.stdout, "keystore", dir.file("keys.db"))
+	say(env.stdout, "keystore", where)
 	return store, nil
 }
 
