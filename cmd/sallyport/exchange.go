@@ -227,7 +227,12 @@ func ensureAdminKey(ctx context.Context, store keystore.Store, path string) (err
 	if err != nil {
 		return fmt.Errorf("admin key: %w", err)
 	}
-	if err := exchange.EnsureAdminKey(ctx, store, strings.TrimSpace(string(text)), time.Now()); err != nil {
+	ensure := func() error { return exchange.EnsureAdminKey(ctx, store, strings.TrimSpace(string(text)), time.Now()) }
+	err = ensure()
+	if err != nil {
+		err = ensure() // another replica, started at the same time, may have stored it between the look and the write
+	}
+	if err != nil {
 		return fmt.Errorf("admin key in %s: %w", path, err)
 	}
 	return nil

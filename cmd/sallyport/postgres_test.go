@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"sallyport/internal/keystore"
 	"sallyport/internal/pgtest"
 )
 
@@ -19,18 +20,23 @@ import (
 func startReady(t *testing.T, name string, args ...string) *process {
 	t.Helper()
 	p := start(t, append([]string{name}, args...)...)
-	eventually(t, name+" is ready", func() error {
+	awaitReady(t, p, name+" is ready")
+	return p
+}
+
+func awaitReady(t *testing.T, p *process, says string) {
+	t.Helper()
+	eventually(t, says, func() error {
 		select {
 		case <-p.ended:
-			t.Fatalf("%s ended:\n%s", name, p.output)
+			t.Fatalf("%v ended:\n%s", p.Args[1], p.output)
 		default:
 		}
-		if !strings.Contains(p.output.String(), name+" is ready") {
+		if !strings.Contains(p.output.String(), says) {
 			return errors.New("not yet")
 		}
 		return nil
 	})
-	return p
 }
 
 // withPassword puts a password into an address; the server of the tests asks for none, and the log must not show it.
@@ -160,5 +166,47 @@ func TestDoorsStayShutWhilePostgresIsAwayAndHearAgainAfterIt(t *testing.T) {
 	r.revoke(t)
 	for _, door := range r.doors {
 		ask(t, door, key, http.StatusUnauthorized)
+	}
+}
+
+func TestExchangesThatStartAtOnceOnOnePostgresAllServe(t *testing.T) {
+	server := pgtest.Start(t)
+	t.Run("and make its tables", func(t *testing.T) { startAtOnce(t, server.Database(t)) })
+	t.Run("and store the admin key", func(t *testing.T) {
+		address := server.Database(t)
+		store, err := keystore.Open(t.Context(), address, time.Now) // so that nobody waits for the tables
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close() //nolint:errcheck // a test
+		startAtOnce(t, address)
+	})
+}
+
+func startAtOnce(t *testing.T, address string) {
+	t.Helper()
+	dir := shortDir(t)
+	adminKey := filepath.Join(dir, "admin.key") // as a mounted Secret: all have the same
+	if err := os.WriteFile(adminKey, []byte("rcl_"+strings.Repeat("a", 16)+"_"+strings.Repeat("b", 64)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var exchanges []*process
+	for i := range 4 {
+		exchanges = append(exchanges, start(t, "exchange", fmt.Sprintf("--listen=unix:%s/%d.sock", dir, i), "--dev-cluster="+dir,
+			"--admin-key-file="+adminKey, "--keystore="+address))
+	}
+	for _, p := range exchanges {
+		awaitReady(t, p, "exchange is ready")
+	}
+}
+
+func TestUpKeepsItsKeysInPostgresWhenToldSo(t *testing.T) {
+	server := pgtest.Start(t)
+	dir := shortDir(t)
+	_, env := up(t, dir, "--keystore", withPassword(t, server.Database(t), "test1"))
+	key := mint(t, env["RECALL_URL"], mustRun(t, "dev", "token", "--data", dir, "--pod", "p", "--claim", "c"))
+	remember(t, env["RECALL_URL"], key, "vim")
+	if _, err := os.Stat(filepath.Join(dir, "keys.db")); err == nil {
+		t.Error("there is a keys.db beside PostgreSQL")
 	}
 }
