@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -10,7 +11,14 @@ import (
 
 // dialect is SQLite's.
 var dialect = &sqlstore.Dialect{
-	Pairs: "json_each(?) w",
+	Pairs: func(subjects, keys []string) (string, []any, error) {
+		pairs := make([][2]string, len(subjects))
+		for i := range subjects {
+			pairs[i] = [2]string{subjects[i], keys[i]}
+		}
+		raw, err := json.Marshal(pairs)
+		return "(SELECT value ->> 0 AS subject, value ->> 1 AS same FROM json_each(?)) w", []any{string(raw)}, err
+	},
 	Index: func(ns, seq int64, text string) (string, []any) {
 		return "INSERT INTO words (rowid, text) VALUES (?, ?)", []any{seq, indexed(ns, text)}
 	},

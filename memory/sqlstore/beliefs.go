@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,19 +59,22 @@ func (s *Scope) Elsewhere(of []belief.Belief) ([]belief.Belief, error) {
 	if len(of) == 0 {
 		return nil, nil
 	}
-	wanted := make([][2]string, len(of))
+	subjects, keys := make([]string, len(of)), make([]string, len(of))
 	for i, b := range of {
-		wanted[i] = [2]string{s.dialect.text(b.Subject), b.Value.Key()}
+		subjects[i], keys[i] = s.dialect.text(b.Subject), b.Value.Key()
 	}
-	raw, err := json.Marshal(wanted)
+	source, args, err := s.dialect.Pairs(subjects, keys)
 	if err != nil {
 		return nil, fmt.Errorf("write the values to look for: %w", err)
 	}
-	ofSubject, _ := s.dialect.subject("b", "(w.value ->> 0)")
-	query := "SELECT DISTINCT " + beliefColumns + " FROM " + s.dialect.Pairs + " CROSS JOIN beliefs b WHERE b.namespace = ? AND " + ofSubject +
-		" AND b.same = w.value ->> 1 AND b.note = 0 ORDER BY b.predicate, b.observed_at, b.seq" // CROSS keeps this order in SQLite
+	sameSubject := "b.subject = w.subject"
+	if s.dialect.KeyedByHash {
+		sameSubject += " AND b.subject_key = w.subject_key"
+	}
+	query := "SELECT DISTINCT " + beliefColumns + " FROM " + source + " CROSS JOIN beliefs b WHERE b.namespace = ? AND " + sameSubject +
+		" AND b.same = w.same AND b.note = 0 ORDER BY b.predicate, b.observed_at, b.seq" // CROSS keeps this order in SQLite
 	var out []belief.Belief
-	err = s.rows("read beliefs of the same value", query, []any{string(raw), s.ns}, func(r row) error {
+	err = s.rows("read beliefs of the same value", query, append(args, s.ns), func(r row) error {
 		b, err := scanBelief(r)
 		out = append(out, b)
 		return err
@@ -122,7 +124,7 @@ func (s *Scope) beliefConditions(f memory.Filter) (string, []any) {
 	where, args := []string{"b.namespace = ?"}, []any{s.ns}
 	add := func(condition string, arg any) { where, args = append(where, condition), append(args, arg) }
 	if f.Subject != "" {
-		condition, times := s.dialect.subject("b", "?")
+		condition, times := s.dialect.subject("b")
 		where, args = append(where, condition), append(args, slices.Repeat([]any{f.Subject}, times)...)
 	}
 	if f.Predicate != "" {

@@ -133,7 +133,7 @@ func (s *Scope) eventConditions(f memory.EventFilter) (string, []any) {
 		where, args = append(where, condition), append(args, arg...)
 	}
 	if f.Subject != "" {
-		condition, times := s.dialect.subject("events", "?")
+		condition, times := s.dialect.subject("events")
 		add(condition, slices.Repeat([]any{f.Subject}, times)...)
 	}
 	if len(f.Predicates) > 0 {

@@ -24,8 +24,9 @@ type Dialect struct {
 	// KeyedByHash says that subjects are looked up by the column subject_key, which is the MD5 of subject in hex: in an
 	// index of PostgreSQL there is no room for a long one.
 	KeyedByHash bool
-	// Pairs is a row source w whose column value holds the elements of the JSON array that is its one parameter.
-	Pairs string
+	// Pairs returns a row source w with the columns subject and same, and subject_key where KeyedByHash, that holds the
+	// subjects and keys of values given.
+	Pairs func(subjects, keys []string) (source string, args []any, err error)
 	// Index returns the statement that makes a text findable under the number of its event.
 	Index func(namespace, seq int64, text string) (statement string, args []any)
 	// Matches returns a query for the columns seq and rank of the events that share one of the words, which are not none;
@@ -138,13 +139,12 @@ func (d *Dialect) text(s string) string {
 	return escaper.Replace(s)
 }
 
-// subject returns a condition that the column subject of a table equals an expression, which may hold a parameter.
-// The expression stands in it as often as args are to be repeated.
-func (d *Dialect) subject(table, expression string) (condition string, times int) {
+// subject returns a condition that the column subject of a table equals a parameter, which it takes so many times.
+func (d *Dialect) subject(table string) (condition string, times int) {
 	if !d.KeyedByHash {
-		return table + ".subject = " + expression, 1
+		return table + ".subject = ?", 1
 	}
-	return table + ".subject_key = md5(" + expression + ") AND " + table + ".subject = " + expression, 2 //nolint:mnd // as written
+	return table + ".subject_key = md5(?) AND " + table + ".subject = ?", 2 //nolint:mnd // as written
 }
 
 // Texts with the character 0, or with the one that stands for it, are written in an escaped form.

@@ -55,7 +55,8 @@ CREATE TABLE beliefs (
     replaced    TEXT NOT NULL
 );
 CREATE INDEX beliefs_of_subject ON beliefs (namespace, subject_key, note, predicate, observed_at, seq);
-CREATE INDEX beliefs_of_predicate ON beliefs (namespace, predicate, observed_at, seq);
+-- The subject is in it so that it serves as well as the others whichever PostgreSQL takes before it knows the table.
+CREATE INDEX beliefs_of_predicate ON beliefs (namespace, predicate, subject_key, observed_at, seq);
 CREATE INDEX beliefs_of_value ON beliefs (namespace, subject_key, same);
 CREATE INDEX beliefs_in_time ON beliefs (namespace, observed_at);
 
