@@ -176,10 +176,15 @@ func (c *RevocationCache) fresh(e *entry, now time.Time) bool {
 }
 
 func (c *RevocationCache) read(ctx context.Context, id string) (Status, error) {
+	readAt := c.now()
 	c.mu.Lock()
 	pushes := c.pushes
+	e, ok := c.entries.Peek(id)
+	if ok && c.fresh(e, readAt) { // another read ended after this caller had looked and before its own began
+		defer c.mu.Unlock()
+		return e.status, nil
+	}
 	c.mu.Unlock()
-	readAt := c.now()
 	record, err := c.store.Key(ctx, id)
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,6 +22,8 @@ const (
 	refreshEvery = 30 * time.Second
 	// refreshAtMost bounds how often unknown kids make the source be asked: a flood of invented ones costs one read a second.
 	refreshAtMost = time.Second
+	// retryAtMost is the same after a read that failed: an outage must not last longer here than it does.
+	retryAtMost = 100 * time.Millisecond
 	// refreshTimeout bounds one read of the source.
 	refreshTimeout = 2 * time.Second
 )
@@ -70,7 +72,11 @@ func (s *KeySet) lookup(kid string) (ed25519.PublicKey, bool) {
 func (s *KeySet) refreshForUnknown(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if since := s.now().Sub(s.lastRead); since >= 0 && since < refreshAtMost {
+	bound := refreshAtMost
+	if s.lastErr != nil {
+		bound = retryAtMost
+	}
+	if since := s.now().Sub(s.lastRead); since >= 0 && since < bound {
 		return s.lastErr // somebody looked a moment ago
 	}
 	return s.refresh(ctx)
