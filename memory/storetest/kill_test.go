@@ -104,23 +104,26 @@ func TestWhatWasAcknowledgedSurvivesKills(t *testing.T) {
 }
 
 func surviveKills(t *testing.T, address string, between func()) {
-	acknowledged := 0
+	var had written
 	for range *kills {
-		acknowledged = killed(t, address, acknowledged+1)
+		acknowledged := killed(t, address, had.texts+1)
 		between()
 		store, err := openAt(address)
 		if err != nil {
 			t.Fatal(err)
 		}
-		acknowledged = whole(t, store, acknowledged)
+		had = whole(t, store, had, acknowledged)
 		if err := store.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d writes acknowledged, %d kills", acknowledged, *kills)
+	t.Logf("%d texts and %d turns, %d kills", had.texts, had.turns, *kills)
 }
 
-// killed lets a process write and kills it after some writes; it returns the last that was acknowledged.
+// written is how much there is. A process that is killed between a text and its turn leaves one text more.
+type written struct{ texts, turns int }
+
+// killed lets a process write and kills it after some writes; it returns how many were acknowledged.
 func killed(t *testing.T, address string, from int) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -146,11 +149,12 @@ func killed(t *testing.T, address string, from int) int {
 	if err := cmd.Wait(); !errors.As(err, &exit) || exit.Exited() {
 		t.Fatalf("it was not killed: %v", err)
 	}
-	return last
+	return last - from + 1
 }
 
-// whole checks that everything up to a number is there, at most one more, and nothing in part. It returns how much is.
-func whole(t *testing.T, store memory.Store, acknowledged int) (there int) {
+// whole checks that what there was and what was acknowledged since is there, at most one more, and nothing in part. It
+// returns what is.
+func whole(t *testing.T, store memory.Store, had written, acknowledged int) (has written) {
 	t.Helper()
 	err := store.Read(context.Background(), writer.Namespace, func(r memory.Reader) error {
 		count := func(subject, predicate string) int {
@@ -160,28 +164,33 @@ func whole(t *testing.T, store memory.Store, acknowledged int) (there int) {
 			}
 			return len(events)
 		}
-		there = count("user", belief.Note)
+		has.texts = count("user", belief.Note)
 		turns, err := r.Turns("a", 0)
 		if err != nil {
 			return err
 		}
+		has.turns = len(turns)
 		found, err := r.Matches([]string{"number"}, memory.EventFilter{})
 		if err != nil {
 			return err
 		}
 		tools, names := count("project", "uses_technology"), count("project", "project_name")
-		if there < acknowledged || there > acknowledged+1 || tools != there || names != there || len(found) != there {
-			t.Errorf("%d were acknowledged; there are %d texts, %d tools, %d names, %d found by words", acknowledged, there, tools, names, len(found))
+		if tools != has.texts || names != has.texts || len(found) != has.texts {
+			t.Errorf("of %d texts there are %d tools, %d names, and %d are found by words", has.texts, tools, names, len(found))
 		}
-		if len(turns) < acknowledged || len(turns) > there || len(turns) > 0 && turns[0].Seq != int64(len(turns)) {
-			t.Errorf("%d were acknowledged; there are %d turns", acknowledged, len(turns))
+		texts, more := has.texts-had.texts-acknowledged, has.turns-had.turns-acknowledged
+		if texts < 0 || texts > 1 || more < 0 || more > texts {
+			t.Errorf("%d were acknowledged since %+v; there are %+v", acknowledged, had, has)
+		}
+		if has.turns > 0 && turns[0].Seq != int64(has.turns) {
+			t.Errorf("the last of %d turns is turn %d", has.turns, turns[0].Seq)
 		}
 		return folded(t, r)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return there
+	return has
 }
 
 // folded checks that the beliefs that are kept are what the events amount to.
