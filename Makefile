@@ -5,7 +5,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build tools run demo test lint fmt sidecar clean
+.PHONY: help build tools run demo test lint fmt sidecar soak bench-memory clean
 
 TOOLS   := .tools
 PYTHON  ?= python3
@@ -59,6 +59,13 @@ fmt: $(TOOLS)/bin/golangci-lint ## format the Go files
 test: build tools kube-tools lint ## lint, then all tests with the race detector, on the real parts
 	@echo "==> tests"
 	@go test -race -count=1 -timeout 15m ./...
+
+soak: build tools ## the long runs: 20,000 operations beside the reference, 100 kills
+	@go test ./memory/difftest -run Answers -count=1 -v -steps 20000 -timeout 60m
+	@go test ./memory/storetest -run Kills -count=1 -v -kills 100 -timeout 20m
+
+bench-memory: build tools ## the memory beside the reference; many minutes
+	@go test ./memory/difftest -run TestSpeed -count=1 -v -speed -timeout 60m
 
 sidecar: ## render envoy/sidecar.yaml anew
 	@go test ./envoy -run TestSidecar -update
