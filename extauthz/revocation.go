@@ -198,8 +198,9 @@ func (c *RevocationCache) read(ctx context.Context, id string) (Status, error) {
 		c.counts.failures++
 		return Status{}, fmt.Errorf("ask the key store: %w", err)
 	}
-	c.keep(id, statusOf(record), readAt, pushes == c.pushes)
-	return statusOf(record), nil
+	st := statusOf(record)
+	c.keep(id, st, readAt, pushes == c.pushes)
+	return st, nil
 }
 
 // keep wants c.mu. A revocation that was pushed during the read may be newer than what was read: then the answer serves

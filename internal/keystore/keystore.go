@@ -62,11 +62,6 @@ func (r Regime) Known() bool { return r.Started != "" }
 // Revoked says whether the key was revoked.
 func (r Record) Revoked() bool { return !r.RevokedAt.IsZero() }
 
-// Expired says whether the key's time is over, by a clock that may be key.Leeway behind its maker's.
-func (r Record) Expired(now time.Time) bool {
-	return !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt.Add(key.Leeway))
-}
-
 // Store is a key store. Methods are safe for concurrent use and return when what they did is durable.
 type Store interface {
 	// AddKey stores a new key; its id must be new.
