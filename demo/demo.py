@@ -30,7 +30,7 @@ from polign_recall import Client, RecallError
 from recorder import Recorder
 
 READY_WITHIN = 30  # seconds; far more than it takes, for a busy machine
-MEMORY_SOCKETS = ("memory", "exchange", "extauthz", "envoy-admin")
+SOCKETS = ("memory", "exchange", "extauthz", "extauthz-admin", "envoy-admin")
 
 
 class Up:
@@ -180,7 +180,7 @@ def check_others_are_refused(up: Up) -> None:
 
 def check_only_envoy(up: Up) -> None:
     expect(listeners(up.process.pid) == [], f"sallyport listens on TCP itself: {listeners(up.process.pid)}")
-    for name in MEMORY_SOCKETS:
+    for name in SOCKETS:
         path = os.path.join(up.data, "run", name + ".sock")
         expect(os.path.exists(path), f"{path} is not there")
         expect(not reachable_by_others(path), f"others can connect to {path}")
