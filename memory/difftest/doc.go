@@ -6,4 +6,6 @@
 // and ends with an audit that asks for everything.
 //
 //	go test ./memory/difftest -steps 20000 -seed 7
+//
+// A run tells up to ten divergences; -from 123 begins with the sequence that one of them named.
 package difftest
