@@ -1,7 +1,6 @@
 package envoy_test
 
 import (
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -216,20 +215,17 @@ func TestEvenADoorThatFailsOpenLetsNoForgedIdentityThrough(t *testing.T) {
 	r.authz.server.Stop()
 	g := small(t)
 	g.Backend.Endpoint, g.Authz.Endpoint = r.backend.endpoint, r.authz.endpoint
-	supervisor, err := envoy.New(envoy.Config{Gateway: g, Concurrency: 1, Logger: envoytest.Logger(t), AccessLog: io.Discard})
-	if err != nil {
-		t.Fatal(err)
-	}
-	supervisor.SetBootstrap(func(g xds.Gateway) (*bootstrapv3.Bootstrap, error) {
-		b, err := xds.Bootstrap(g)
-		if err == nil {
-			manager, door := parts(t, b)
-			door.FailureModeAllow = true
-			replace(t, b, manager, door)
+	open := &rig{Envoy: envoytest.Start(t, g, func(c *envoy.Config) {
+		c.Bootstrap = func(g xds.Gateway) (*bootstrapv3.Bootstrap, error) {
+			b, err := xds.Bootstrap(g)
+			if err == nil {
+				manager, door := parts(t, b)
+				door.FailureModeAllow = true
+				replace(t, b, manager, door)
+			}
+			return b, err
 		}
-		return b, err
-	})
-	open := &rig{Envoy: envoytest.Run(t, supervisor)}
+	})}
 	got := open.raw(t, "GET /v1/x", "X-Sallyport-Namespace: evil:1", "x-sallyport-key-id: evil", "sallyport-claimed-namespace: evil:1")
 	if got.status != http.StatusOK {
 		t.Fatalf("the door did not fail open: %d, %s", got.status, got.body)

@@ -26,6 +26,9 @@ type Config struct {
 	LogLevel    string       // how much Envoy says: debug, info, warning, error; "" for warning
 	AccessLog   io.Writer    // where /dev/stdout in Gateway.AccessLog leads; nil for os.Stdout
 
+	// Bootstrap turns Gateway into Envoy's configuration; nil for xds.Bootstrap. It is for who needs what a Gateway cannot say.
+	Bootstrap func(xds.Gateway) (*bootstrapv3.Bootstrap, error)
+
 	ReadyTimeout time.Duration // for a start; 0 for DefaultReadyTimeout
 	DrainTimeout time.Duration // for requests under way when the context ends; 0 for DefaultDrainTimeout
 }
@@ -58,10 +61,11 @@ type Supervisor struct {
 	addr  atomic.Pointer[netip.AddrPort]
 	pid   atomic.Int64
 
-	// Hooks for tests.
 	bootstrap func(xds.Gateway) (*bootstrapv3.Bootstrap, error)
-	now       func() time.Time
-	after     func(time.Duration) <-chan time.Time
+
+	// Hooks for tests.
+	now   func() time.Time
+	after func(time.Duration) <-chan time.Time
 }
 
 // New checks the configuration and finds the binary. It starts nothing.
@@ -90,9 +94,12 @@ func New(c Config) (*Supervisor, error) {
 		drainTimeout: or(c.DrainTimeout, DefaultDrainTimeout),
 		admin:        newAdmin(g.Admin),
 		ready:        make(chan struct{}),
-		bootstrap:    xds.Bootstrap,
+		bootstrap:    c.Bootstrap,
 		now:          time.Now,
 		after:        time.After,
+	}
+	if s.bootstrap == nil {
+		s.bootstrap = xds.Bootstrap
 	}
 	if s.log == nil {
 		s.log = slog.Default()
