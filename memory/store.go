@@ -7,6 +7,7 @@ import (
 
 	"sallyport/memory/agent"
 	"sallyport/memory/belief"
+	"sallyport/memory/limits"
 )
 
 // Store keeps what a memory holds. Every call is about one namespace, which it is given once: what Read and Write hand
@@ -24,6 +25,8 @@ type Store interface {
 	Extend(ctx context.Context, leases []Extension) error
 	// Erase takes all that the namespace holds away, for good: not even the file has it afterwards. That may take long.
 	Erase(ctx context.Context, namespace string) error
+	// Namespaces returns names in alphabetical order, at most limit of those that come after one.
+	Namespaces(ctx context.Context, after string, limit int) ([]string, error)
 	// Ping fails if the store cannot be read.
 	Ping(ctx context.Context) error
 	Close() error
@@ -44,12 +47,17 @@ var ErrStaleEpoch = errors.New("the lease has changed hands")
 type Reader interface {
 	BeliefReader
 	AgentReader
+	VectorReader
 }
 
 // Writer reads one namespace and writes to it.
 type Writer interface {
 	Reader
 	BeliefWriter
+	VectorWriter
+
+	// Usage returns what the namespace held when the Write began, and what the Write has added to that so far.
+	Usage() (held, added limits.Usage, err error)
 
 	// PutLease and PutSession record who may write to an agent. They are not fenced, since they are how an epoch begins.
 	PutLease(agentID string, l agent.Lease) error
@@ -122,6 +130,37 @@ type EventFilter struct {
 	UpTo       *time.Time // inclusive
 	After      *time.Time // exclusive
 	Limit      int
+}
+
+// Vector is what a statement means, in the numbers of a model. Its length is 1.
+type Vector struct {
+	Seq     int64 // of the statement
+	Numbers []float32
+}
+
+// VectorFilter selects vectors.
+type VectorFilter struct {
+	Model    string
+	Size     int     // how many numbers
+	Believed *Filter // of statements that are believed and pass it, search and limit apart; nil selects every statement's
+	Limit    int
+}
+
+// VectorReader reads what statements mean.
+type VectorReader interface {
+	// Vectors calls fn with those that pass the filter, the latest statement first.
+	Vectors(f VectorFilter, fn func(Vector)) error
+	// WithoutVector returns the Seq of statements that have none of the model and size, the latest first. Size 0 is any.
+	WithoutVector(model string, size, limit int) ([]int64, error)
+	// Statements returns the events of these Seq, and BeliefsOf the beliefs that rest on them. What is not there is left out.
+	Statements(seqs []int64) ([]belief.Event, error)
+	BeliefsOf(seqs []int64) ([]belief.Belief, error)
+}
+
+// VectorWriter writes what statements mean.
+type VectorWriter interface {
+	// PutVectors writes vectors of statements that there are, each in the place of the one it had.
+	PutVectors(model string, vectors []Vector) error
 }
 
 // AgentReader reads the records of agents.

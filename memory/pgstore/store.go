@@ -50,6 +50,11 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
+// Namespaces returns names of namespaces.
+func (s *Store) Namespaces(ctx context.Context, after string, limit int) ([]string, error) {
+	return sqlstore.Names(ctx, s.db, dialect, after, limit)
+}
+
 // Read calls fn with a snapshot of the namespace.
 func (s *Store) Read(ctx context.Context, namespace string, fn func(memory.Reader) error) error {
 	return s.transaction(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(tx *sql.Tx) error {
@@ -73,7 +78,11 @@ func (s *Store) Write(ctx context.Context, namespace string, fn func(memory.Writ
 				return err
 			}
 		}
-		return fn(sqlstore.NewScope(ctx, tx, num, dialect))
+		scope := sqlstore.NewScope(ctx, tx, num, dialect)
+		if err := fn(scope); err != nil {
+			return err
+		}
+		return scope.Count()
 	})
 }
 

@@ -50,6 +50,11 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
+// Namespaces returns names of namespaces.
+func (s *Store) Namespaces(ctx context.Context, after string, limit int) ([]string, error) {
+	return sqlstore.Names(ctx, s.db.Read, dialect, after, limit)
+}
+
 // Read calls fn with a snapshot of the namespace.
 func (s *Store) Read(ctx context.Context, namespace string, fn func(memory.Reader) error) error {
 	tx, err := s.db.Read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
@@ -84,7 +89,11 @@ func (s *Store) Write(ctx context.Context, namespace string, fn func(memory.Writ
 			return err
 		}
 	}
-	if err := fn(sqlstore.NewScope(ctx, tx, num, dialect)); err != nil {
+	scope := sqlstore.NewScope(ctx, tx, num, dialect)
+	if err := fn(scope); err != nil {
+		return err
+	}
+	if err := scope.Count(); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {

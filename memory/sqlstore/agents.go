@@ -40,9 +40,15 @@ func (s *Scope) Agent(agentID string) (agent.Record, error) {
 
 // PutLease writes who holds an agent.
 func (s *Scope) PutLease(agentID string, l agent.Lease) error {
-	return s.exec("write a lease", `INSERT INTO agents (namespace, agent, epoch, held, pod, connection, holder, ttl_ms, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT (namespace, agent) DO UPDATE SET epoch = excluded.epoch, held = excluded.held, pod = excluded.pod,
-		connection = excluded.connection, holder = excluded.holder, ttl_ms = excluded.ttl_ms, expires = excluded.expires`,
+	found, err := s.update("write a lease", `UPDATE agents SET epoch = ?, held = ?, pod = ?, connection = ?, holder = ?, ttl_ms = ?, expires = ?
+		WHERE namespace = ? AND agent = ?`,
+		l.Epoch, flag(l.Held), l.Owner.Pod, l.Owner.Connection, l.Holder, l.TTL.Milliseconds(), stamp(l.Expires), s.ns, agentID)
+	if err != nil || found {
+		return err
+	}
+	s.grown(agentID)
+	return s.exec("write a first lease", `INSERT INTO agents (namespace, agent, epoch, held, pod, connection, holder, ttl_ms, expires)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		s.ns, agentID, l.Epoch, flag(l.Held), l.Owner.Pod, l.Owner.Connection, l.Holder, l.TTL.Milliseconds(), stamp(l.Expires))
 }
 
@@ -51,18 +57,33 @@ const sessionsKept = 32
 
 // PutSession writes an owner's resume of an agent.
 func (s *Scope) PutSession(agentID string, x agent.Session) error {
-	err := s.exec("write a session", `INSERT INTO sessions (namespace, agent, pod, connection, resumed, epoch, rank, holder, ttl_ms, budget, threshold)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (namespace, agent, pod, connection) DO UPDATE SET resumed = excluded.resumed,
-		epoch = excluded.epoch, rank = excluded.rank, holder = excluded.holder, ttl_ms = excluded.ttl_ms, budget = excluded.budget,
-		threshold = excluded.threshold`,
+	found, err := s.update("write a session", `UPDATE sessions SET resumed = ?, epoch = ?, rank = ?, holder = ?, ttl_ms = ?, budget = ?, threshold = ?
+		WHERE namespace = ? AND agent = ? AND pod = ? AND connection = ?`,
+		flag(x.Resumed), x.Epoch, x.Rank, x.Holder, x.TTL.Milliseconds(), x.TokenBudget, x.Threshold, s.ns, agentID, x.Owner.Pod, x.Owner.Connection)
+	if err != nil || found {
+		return err
+	}
+	s.grown(agentID, x.Owner.Pod, x.Owner.Connection)
+	err = s.exec("write a first session", `INSERT INTO sessions (namespace, agent, pod, connection, resumed, epoch, rank, holder, ttl_ms, budget, threshold)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		s.ns, agentID, x.Owner.Pod, x.Owner.Connection, flag(x.Resumed), x.Epoch, x.Rank, x.Holder, x.TTL.Milliseconds(), x.TokenBudget, x.Threshold)
 	if err != nil {
 		return err
 	}
-	return s.exec("forget old sessions", `DELETE FROM sessions WHERE namespace = ? AND agent = ?
+	return s.forgetSessions(agentID)
+}
+
+func (s *Scope) forgetSessions(agentID string) error {
+	return s.rows("forget old sessions", `DELETE FROM sessions WHERE namespace = ? AND agent = ?
 		AND rank <= (SELECT rank FROM sessions WHERE namespace = ? AND agent = ? ORDER BY rank DESC LIMIT 1 OFFSET ?)
-		AND epoch <> (SELECT epoch FROM agents WHERE namespace = ? AND agent = ? AND held = 1)`,
-		s.ns, agentID, s.ns, agentID, sessionsKept, s.ns, agentID)
+		AND epoch <> (SELECT epoch FROM agents WHERE namespace = ? AND agent = ? AND held = 1)
+		RETURNING octet_length(agent) + octet_length(pod) + octet_length(connection)`,
+		[]any{s.ns, agentID, s.ns, agentID, sessionsKept, s.ns, agentID}, func(r row) error {
+			var size int64
+			err := r.Scan(&size)
+			s.gone(size)
+			return err
+		})
 }
 
 // Session returns an owner's resume of an agent, or nil.
@@ -197,11 +218,11 @@ type fenced struct {
 }
 
 func (f *fenced) PutState(x agent.State) error {
-	return f.put("write a working state", "INSERT INTO states (namespace, agent, version, body) VALUES (?, ?, ?, ?)", x, f.scope.ns, f.agent, x.Version)
+	return f.put(nil, "write a working state", "INSERT INTO states (namespace, agent, version, body) VALUES (?, ?, ?, ?)", x, f.scope.ns, f.agent, x.Version)
 }
 
 func (f *fenced) PutTurn(x agent.Turn) error {
-	if err := f.put("write a turn", "INSERT INTO turns (namespace, agent, seq, body) VALUES (?, ?, ?, ?)", x, f.scope.ns, f.agent, x.Seq); err != nil {
+	if err := f.put(nil, "write a turn", "INSERT INTO turns (namespace, agent, seq, body) VALUES (?, ?, ?, ?)", x, f.scope.ns, f.agent, x.Seq); err != nil {
 		return err
 	}
 	return f.scope.exec("count a turn", "UPDATE agents SET turn_seq = ? WHERE namespace = ? AND agent = ?", x.Seq, f.scope.ns, f.agent)
@@ -209,24 +230,42 @@ func (f *fenced) PutTurn(x agent.Turn) error {
 
 func (f *fenced) PutOutput(x agent.Output, content string) error {
 	// Not an update: what is written last is the newest.
-	err := f.scope.exec("replace an output", "DELETE FROM outputs WHERE namespace = ? AND agent = ? AND ref = ?", f.scope.ns, f.agent, x.Ref)
+	was, err := f.scope.sizeOf("an output that is replaced", `DELETE FROM outputs WHERE namespace = ? AND agent = ? AND ref = ?
+		RETURNING octet_length(tool) + octet_length(summary) + octet_length(content)`, f.scope.ns, f.agent, x.Ref)
 	if err != nil {
 		return err
 	}
+	if was != nil {
+		f.scope.gone(*was)
+	}
+	f.scope.grown(x.Tool, x.Summary, content)
 	return f.scope.exec("write an output", `INSERT INTO outputs (namespace, agent, ref, tool, summary, tokens, at, content) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 		f.scope.ns, f.agent, x.Ref, x.Tool, x.Summary, x.Tokens, stamp(x.At), content)
 }
 
 func (f *fenced) PutPointer(x agent.Pointer) error {
-	return f.put("write a pointer", "INSERT INTO pointers (namespace, agent, name, body) VALUES (?, ?, ?, ?) ON CONFLICT (namespace, agent, name) DO UPDATE SET body = excluded.body", x, f.scope.ns, f.agent, x.Name)
+	was, err := f.scope.sizeOf("a pointer", "SELECT octet_length(body) FROM pointers WHERE namespace = ? AND agent = ? AND name = ?", f.scope.ns, f.agent, x.Name)
+	if err != nil {
+		return err
+	}
+	return f.put(was, "write a pointer", "INSERT INTO pointers (namespace, agent, name, body) VALUES (?, ?, ?, ?) ON CONFLICT (namespace, agent, name) DO UPDATE SET body = excluded.body", x, f.scope.ns, f.agent, x.Name)
 }
 
 func (f *fenced) RemovePointer(name string) error {
-	return f.scope.exec("remove a pointer", "DELETE FROM pointers WHERE namespace = ? AND agent = ? AND name = ?", f.scope.ns, f.agent, name)
+	was, err := f.scope.sizeOf("a pointer that is removed", "DELETE FROM pointers WHERE namespace = ? AND agent = ? AND name = ? RETURNING octet_length(body)",
+		f.scope.ns, f.agent, name)
+	if was != nil {
+		f.scope.gone(*was)
+	}
+	return err
 }
 
 func (f *fenced) PutAction(x agent.Action) error {
-	err := f.put("write an action", `INSERT INTO actions (namespace, agent, seq, open, body) VALUES (?, ?, ?, ?, ?)
+	was, err := f.scope.sizeOf("an action", "SELECT octet_length(body) FROM actions WHERE namespace = ? AND agent = ? AND seq = ?", f.scope.ns, f.agent, x.Seq)
+	if err != nil {
+		return err
+	}
+	err = f.put(was, "write an action", `INSERT INTO actions (namespace, agent, seq, open, body) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (namespace, agent, seq) DO UPDATE SET open = excluded.open, body = excluded.body`, x, f.scope.ns, f.agent, x.Seq, flag(x.Open()))
 	if err != nil {
 		return err
@@ -245,11 +284,12 @@ func (f *fenced) Extend(expires time.Time) error {
 	return f.scope.exec("extend a lease", "UPDATE agents SET expires = ? WHERE namespace = ? AND agent = ? AND epoch = ?", stamp(expires), f.scope.ns, f.agent, f.epoch)
 }
 
-// put writes a row whose last column is the record as JSON.
-func (f *fenced) put(what, query string, record any, args ...any) error {
+// put writes a row whose last column is the record as JSON. Was is the size of the record that it replaces, if there is one.
+func (f *fenced) put(was *int64, what, query string, record any, args ...any) error {
 	raw, err := json.Marshal(record)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
+	f.scope.replaced(was, string(raw))
 	return f.scope.exec(what, query, append(args, string(raw))...)
 }

@@ -167,6 +167,7 @@ func scanBelief(r row) (belief.Belief, error) {
 
 // Define writes a predicate of the namespace.
 func (s *Scope) Define(p belief.Predicate) error {
+	s.grown(p.Name, p.Description)
 	return s.exec("define a predicate", `INSERT INTO predicates (namespace, name, cardinality, value_type, description, defined_at) VALUES (?, ?, ?, ?, ?, ?)`,
 		s.ns, p.Name, p.Cardinality, p.ValueType, p.Description, stamp(p.DefinedAt))
 }

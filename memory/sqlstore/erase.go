@@ -3,7 +3,7 @@ package sqlstore
 import "slices"
 
 // tables are all that hold rows of a namespace, those first that refer to others.
-var tables = []string{"beliefs", "events", "predicates", "sessions", "states", "turns", "outputs", "pointers", "actions", "agents"}
+var tables = []string{"usage", "vectors", "beliefs", "events", "predicates", "sessions", "states", "turns", "outputs", "pointers", "actions", "agents"}
 
 // Tables returns the names of the tables that Erase empties of a namespace.
 func Tables() []string { return slices.Clone(tables) }

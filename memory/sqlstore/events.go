@@ -30,6 +30,7 @@ func (s *Scope) Append(events []belief.Event) error {
 		if err != nil {
 			return err
 		}
+		s.grown(e.Subject, e.Predicate, value, replaces, e.Evidence)
 		if e.Retraction {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sallyport/memory"
+	"sallyport/memory/limits"
 )
 
 // Unknown is the number of a namespace that nothing was written to. No row has it.
@@ -43,6 +44,7 @@ type Scope struct {
 	tx      *sql.Tx
 	ns      int64
 	dialect *Dialect
+	added   limits.Usage // by this transaction
 }
 
 var _ memory.Writer = (*Scope)(nil)
@@ -64,6 +66,20 @@ func (s *Scope) exec(what, query string, args ...any) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
+}
+
+// update executes a statement and says whether it changed a row.
+func (s *Scope) update(what, query string, args ...any) (bool, error) {
+	query, args = s.dialect.spell(query, args)
+	res, err := s.tx.ExecContext(s.ctx, query, args...)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", what, err)
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", what, err)
+	}
+	return n > 0, nil
 }
 
 // row is one row of an answer.

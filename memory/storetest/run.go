@@ -32,6 +32,8 @@ func Run(t *testing.T, open Open) {
 		"extending":  extending,
 		"transfer":   transfer,
 		"erasing":    erasing,
+		"usage":      usage,
+		"vectors":    vectors,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open) })
 	}
