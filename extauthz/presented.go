@@ -72,9 +72,6 @@ func sets(set []gateway.HeaderValue, name string) bool {
 	return false
 }
 
-// Asked is what is logged of the request that a denial is about.
-type Asked struct{ Method, Path, RequestID string }
-
 // LogDenial writes one line about a denial, without anything that was presented.
 func LogDenial(ctx context.Context, log *slog.Logger, d Decision, a Asked) {
 	path, _, _ := strings.Cut(a.Path, "?") // people put secrets into queries

@@ -24,6 +24,8 @@ type doorFlags struct {
 	RevocationCacheSize int           `help:"How many keys' states are kept." default:"16384"`
 	VerifiedCacheSize   int64         `help:"How many verified signatures are remembered." default:"16384"`
 	HeaderPrefix        string        `help:"Begins the name of every trusted header." default:"x-sallyport-"`
+	LogAllows           int           `help:"Lines a second that the log has of allowed requests, at most." default:"0"`
+	LogDenials          int           `help:"Lines a second that it has of denials, of each reason, at most." default:"10"`
 }
 
 // extauthzCommand serves the inner door, or talks to one that runs.
@@ -115,10 +117,14 @@ func newDoor(store keystore.Store, names keyNameFlags, f doorFlags, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
+	decisions, err := extauthz.NewDecisionLog(log, extauthz.LogRates{Allows: f.LogAllows, Denials: f.LogDenials}, time.Now, nil)
+	if err != nil {
+		return nil, err
+	}
 	authorizer := extauthz.NewAuthorizer(d.verified, d.revoked, time.Now)
 	d.service = checkserver.NewService(authorizer, headers, log)
-	d.http = httpcheck.New(authorizer, headers, log)
-	d.tuning = tuning.NewDoor(authorizer, d.revoked, d.verified, time.Now, log)
+	d.http = httpcheck.New(authorizer, headers, decisions)
+	d.tuning = tuning.NewDoor(authorizer, d.revoked, d.verified, decisions, time.Now, log)
 	return d, nil
 }
 
@@ -126,6 +132,7 @@ func newDoor(store keystore.Store, names keyNameFlags, f doorFlags, log *slog.Lo
 func (d *door) apply(f doorFlags) error {
 	return d.tuning.Apply(tuning.Settings{
 		RevocationCacheTTL: &f.RevocationCacheTTL, RevocationCacheSize: &f.RevocationCacheSize, VerifiedCacheSize: &f.VerifiedCacheSize,
+		LogAllows: &f.LogAllows, LogDenials: &f.LogDenials,
 	}, "the settings file")
 }
 

@@ -9,9 +9,9 @@ package httpcheck
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"sallyport/extauthz"
 	"sallyport/gateway"
@@ -29,11 +29,11 @@ type Decider interface {
 type Handler struct {
 	decider Decider
 	names   gateway.Headers
-	log     *slog.Logger
+	log     *extauthz.DecisionLog
 }
 
-// New returns a Handler that sets the headers of names.
-func New(d Decider, names gateway.Headers, log *slog.Logger) *Handler {
+// New returns a Handler that sets the headers of names and has each decision in log.
+func New(d Decider, names gateway.Headers, log *extauthz.DecisionLog) *Handler {
 	return &Handler{decider: d, names: names, log: log}
 }
 
@@ -49,9 +49,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	asked := extauthz.ReadRequest(r.Header, h.names)
+	began := time.Now()
 	d := h.decider.Decide(r.Context(), asked.Request)
+	if h.log.Wants(d) {
+		method, path := original(r)
+		h.log.Write(r.Context(), d, extauthz.Asked{Method: method, Path: path, RequestID: asked.RequestID, Took: time.Since(began)})
+	}
 	if !d.Allowed() {
-		h.logDenial(r, d)
 		gateway.WriteError(w, d.Denial)
 		return
 	}
@@ -61,11 +65,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Envoy's HTTP ext_authz takes these away from the request; other gateways ignore it.
 	w.Header().Set("X-Envoy-Auth-Headers-To-Remove", strings.Join(extauthz.HeadersToRemove(d, h.names, asked.Forged), ","))
 	w.WriteHeader(http.StatusOK)
-}
-
-func (h *Handler) logDenial(r *http.Request, d extauthz.Decision) {
-	method, path := original(r)
-	extauthz.LogDenial(r.Context(), h.log, d, extauthz.Asked{Method: method, Path: path, RequestID: r.Header.Get("X-Request-Id")})
 }
 
 // original is what the caller asked for, as far as the gateway says: Traefik and nginx (with the usual proxy_set_header)

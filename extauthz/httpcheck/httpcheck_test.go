@@ -33,18 +33,23 @@ var allowed = extauthz.Decision{
 	Identity: gateway.Identity{Namespace: "agents:run-1", Tenant: "agents", Agent: "run-1", KeyID: "00ff"},
 }
 
-func ask(d *decide, method, target string, header http.Header) (w *httptest.ResponseRecorder, logged string) {
-	var log bytes.Buffer
+func ask(t *testing.T, d *decide, method, target string, header http.Header) (w *httptest.ResponseRecorder, logged string) {
+	t.Helper()
+	var text bytes.Buffer
+	log, err := extauthz.NewDecisionLog(slog.New(slog.NewJSONHandler(&text, nil)), extauthz.LogRates{Denials: 1}, time.Now, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	r := httptest.NewRequest(method, target, nil)
 	r.Header = header
 	w = httptest.NewRecorder()
-	httpcheck.New(d, gateway.DefaultHeaders(), slog.New(slog.NewJSONHandler(&log, nil))).ServeHTTP(w, r)
-	return w, log.String()
+	httpcheck.New(d, gateway.DefaultHeaders(), log).ServeHTTP(w, r)
+	return w, text.String()
 }
 
 func TestAnAllowIsTheTrustedHeaders(t *testing.T) {
 	d := &decide{say: allowed}
-	w, log := ask(d, http.MethodGet, "/check", http.Header{
+	w, log := ask(t, d, http.MethodGet, "/check", http.Header{
 		"Authorization": {"Bearer a", "Bearer b"}, "X-Sallyport-Color": {"red"}, "X-Sallyport-Tenant": {"agents"}, "Cookie": {"x"},
 	})
 	if w.Code != http.StatusOK || w.Header().Get("X-Sallyport-Namespace") != "agents:run-1" || w.Header().Get("X-Sallyport-Key-Id") != "00ff" {
@@ -76,7 +81,7 @@ func TestADenialIsWhatTheCallerShouldSee(t *testing.T) {
 		"nginx":   {"/check", http.Header{"X-Original-Method": {"POST"}, "X-Original-Uri": {"/v1/recall?secret=1"}}},
 	} {
 		c.header.Set("Authorization", "Bearer topsecret")
-		w, log := ask(d, http.MethodPost, c.target, c.header)
+		w, log := ask(t, d, http.MethodPost, c.target, c.header)
 		var body struct {
 			Error struct{ Code string }
 		}
@@ -94,7 +99,7 @@ func TestADenialIsWhatTheCallerShouldSee(t *testing.T) {
 
 func TestOtherPathsDecideNothing(t *testing.T) {
 	for target, status := range map[string]int{"/": 404, "/checkers": 404, "/v1/recall": 404, "/healthz": 200, "/check/": 200} {
-		if w, _ := ask(&decide{say: allowed}, http.MethodGet, target, http.Header{}); w.Code != status {
+		if w, _ := ask(t, &decide{say: allowed}, http.MethodGet, target, http.Header{}); w.Code != status {
 			t.Errorf("%s: %d, want %d", target, w.Code, status)
 		}
 	}

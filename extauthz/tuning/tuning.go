@@ -16,6 +16,8 @@ type Settings struct {
 	RevocationCacheTTL  *time.Duration
 	RevocationCacheSize *int
 	VerifiedCacheSize   *int64
+	LogAllows           *int // lines a second
+	LogDenials          *int // lines a second of each reason
 }
 
 // Door is what is tuned.
@@ -23,6 +25,7 @@ type Door struct {
 	Authorizer *extauthz.Authorizer
 	Revocation *extauthz.RevocationCache
 	Verified   *extauthz.VerifiedCache
+	Decisions  *extauthz.DecisionLog
 	Log        *slog.Logger
 	Now        func() time.Time
 
@@ -31,8 +34,8 @@ type Door struct {
 }
 
 // NewDoor returns a Door.
-func NewDoor(a *extauthz.Authorizer, r *extauthz.RevocationCache, v *extauthz.VerifiedCache, now func() time.Time, log *slog.Logger) *Door {
-	return &Door{Authorizer: a, Revocation: r, Verified: v, Log: log, Now: now, began: now()}
+func NewDoor(a *extauthz.Authorizer, r *extauthz.RevocationCache, v *extauthz.VerifiedCache, l *extauthz.DecisionLog, now func() time.Time, log *slog.Logger) *Door {
+	return &Door{Authorizer: a, Revocation: r, Verified: v, Decisions: l, Log: log, Now: now, began: now()}
 }
 
 // Apply changes settings and says so in the log; by says who asked. What cannot be is an error, and nothing is changed that
@@ -58,6 +61,27 @@ func (d *Door) Apply(s Settings, by string) error {
 			return err
 		}
 		d.changed("verified-cache-size", size, *s.VerifiedCacheSize, by)
+	}
+	return d.applyLogRates(s, by)
+}
+
+func (d *Door) applyLogRates(s Settings, by string) error {
+	before := d.Decisions.Rates()
+	rates := before
+	if s.LogAllows != nil {
+		rates.Allows = *s.LogAllows
+	}
+	if s.LogDenials != nil {
+		rates.Denials = *s.LogDenials
+	}
+	if err := d.Decisions.SetRates(rates); err != nil {
+		return err
+	}
+	if rates.Allows != before.Allows {
+		d.changed("log-allows", before.Allows, rates.Allows, by)
+	}
+	if rates.Denials != before.Denials {
+		d.changed("log-denials", before.Denials, rates.Denials, by)
 	}
 	return nil
 }
@@ -88,8 +112,18 @@ func (s *Settings) Set(name, value string) error {
 			return fmt.Errorf("%s=%s: write a number of keys", name, value)
 		}
 		s.VerifiedCacheSize = &size
+	case "log-allows", "log-denials":
+		rate, err := strconv.Atoi(value)
+		if err != nil {
+			return fmt.Errorf("%s=%s: write a number of lines a second", name, value)
+		}
+		if name == "log-allows" {
+			s.LogAllows = &rate
+		} else {
+			s.LogDenials = &rate
+		}
 	default:
-		return errors.New(name + " is no setting that can be changed: those are ttl, size and verified-cache-size")
+		return errors.New(name + " is no setting that can be changed: those are ttl, size, verified-cache-size, log-allows and log-denials")
 	}
 	return nil
 }
