@@ -41,6 +41,7 @@ $(TOOLS)/bin/golangci-lint: tools/lint/go.sum
 	@cd tools/lint && CGO_ENABLED=0 go build -trimpath -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 include tools/kube/kube.mk
+include bench/bench.mk
 
 run: build tools ## run everything on this machine; Ctrl-C ends it
 	@exec bin/sallyport up

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+)
+
+// variant is one of those that are compared.
+type variant struct {
+	name string
+	turn func(ctx context.Context) (figures, error) // measures it once
+	seen map[string][]float64                       // each figure, a value a round
+}
+
+// figures are what one turn measured, by name.
+type figures map[string]float64
+
+// play gives every variant a turn in each round, in random order, so that what changes slowly changes for all alike.
+func play(ctx context.Context, rounds int, variants []*variant, progress io.Writer) error {
+	for round := range rounds {
+		fmt.Fprintf(progress, "round %d of %d\n", round+1, rounds) //nolint:errcheck // only to be watched
+		for _, i := range rand.Perm(len(variants)) {
+			v := variants[i]
+			got, err := v.turn(ctx)
+			if err != nil {
+				return fmt.Errorf("%s: %w", v.name, err)
+			}
+			if v.seen == nil {
+				v.seen = map[string][]float64{}
+			}
+			for name, value := range got {
+				v.seen[name] = append(v.seen[name], value)
+			}
+		}
+	}
+	return nil
+}
+
+// spread is the median of some values, with the lowest and the highest.
+type spread struct{ median, low, high float64 }
+
+func spreadOf(values []float64) spread {
+	if len(values) == 0 {
+		return spread{}
+	}
+	v := slices.Sorted(slices.Values(values))
+	n := len(v)
+	return spread{median: (v[(n-1)/2] + v[n/2]) / 2, low: v[0], high: v[n-1]}
+}
+
+// of is the spread of a figure.
+func (v *variant) of(figure string) spread { return spreadOf(v.seen[figure]) }
+
+// ratio compares a figure with that of another variant, round by round.
+func (v *variant) ratio(figure string, to *variant) spread {
+	return v.pair(figure, to, func(a, b float64) float64 { return a / b })
+}
+
+func (v *variant) pair(figure string, with *variant, f func(a, b float64) float64) spread {
+	var out []float64
+	for i, a := range v.seen[figure] {
+		out = append(out, f(a, with.seen[figure][i]))
+	}
+	return spreadOf(out)
+}
