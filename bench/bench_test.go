@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	door string // the sallyport binary
-	self string // the benchmark, which starts itself as other servers
+	doorBinary  string // the sallyport binary
+	benchBinary string // the benchmark, which starts itself as other servers
 )
 
 func TestMain(m *testing.M) {
