@@ -29,6 +29,7 @@ type Status struct {
 	Expires    time.Time // zero: never
 	SecretHash []byte    // of an opaque key
 	Identity   gateway.Identity
+	Memo       *Memo // for adapters; see Decision
 }
 
 // Authorizer decides.
@@ -67,6 +68,9 @@ func (a *Authorizer) Decide(ctx context.Context, r Request) Decision {
 }
 
 func (a *Authorizer) decide(ctx context.Context, r Request) Decision {
+	if r.Unreadable != nil {
+		return deny(ReasonUnavailable, r.Unreadable)
+	}
 	presented, err := key.FromAuthorization(r.Authorization)
 	if err != nil {
 		return denyInvalid(err)
@@ -103,7 +107,7 @@ func (a *Authorizer) decideSigned(ctx context.Context, presented string) Decisio
 		// The record was written when the key was minted: a key that says something else was not minted by us.
 		return about(id, deny(ReasonBrokenKey, nil))
 	}
-	return allow(id, claims.Expires)
+	return allow(id, claims.Expires, st.Memo)
 }
 
 func (a *Authorizer) decideOpaque(ctx context.Context, presented string) Decision {
@@ -126,16 +130,16 @@ func (a *Authorizer) decideOpaque(ctx context.Context, presented string) Decisio
 	case st.Kind == keystore.Admin:
 		return about(st.Identity, deny(ReasonAdminKey, nil))
 	}
-	return allow(st.Identity, st.Expires)
+	return allow(st.Identity, st.Expires, st.Memo)
 }
 
 // allow is the only place where a request is let through. A header value that a backend could not take is refused here,
 // rather than sent on and misread there.
-func allow(id gateway.Identity, expires time.Time) Decision {
+func allow(id gateway.Identity, expires time.Time, memo *Memo) Decision {
 	if err := id.Validate(); err != nil {
 		return about(id, deny(ReasonBrokenKey, err))
 	}
-	return Decision{Identity: id, Expires: expires, Reason: ReasonAllowed}
+	return Decision{Identity: id, Expires: expires, Reason: ReasonAllowed, Memo: memo}
 }
 
 // denyInvalid turns an error of package key into the denial with its reason; any other means that nothing could be found out.

@@ -1,6 +1,7 @@
 package extauthz
 
 import (
+	"sync/atomic"
 	"time"
 
 	"sallyport/gateway"
@@ -11,6 +12,7 @@ import (
 type Request struct {
 	Authorization []string              // every Authorization line, as the client sent it
 	Claimed       []gateway.HeaderValue // what the client said under the trusted prefix; Name is what follows the prefix, such as "namespace"
+	Unreadable    error                 // why the rest could not be read; nil: it was
 }
 
 // Decision is the answer to a Request.
@@ -19,7 +21,12 @@ type Decision struct {
 	Expires  time.Time        // of the key; zero if it never does
 	Reason   Reason           // why
 	Denial   *gateway.Error   // nil: allowed
+	Memo     *Memo            // of the key that was allowed; nil if nothing is remembered of it
 }
+
+// Memo is a place for what an adapter made of the decision to allow a key, such as its encoded answer. It lives as long as
+// the key's state in the cache, and the identity that it is about does not change. Only one adapter may use it.
+type Memo struct{ atomic.Value }
 
 // Allowed says whether the request may pass.
 func (d Decision) Allowed() bool { return d.Denial == nil }

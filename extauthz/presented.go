@@ -19,6 +19,11 @@ type Presented struct {
 // claimedNames are where Envoy shows what it stripped from under the trusted prefix.
 var claimedNames = gateway.ClaimedHeaders()
 
+// Reads says whether Add looks at the lines of a name; an adapter may leave out all others.
+func Reads(name string, names gateway.Headers) bool {
+	return strings.EqualFold(name, "authorization") || strings.EqualFold(name, "x-request-id") || names.Owns(name) || claimedNames.Owns(name)
+}
+
 // Add reads one header line.
 func (p *Presented) Add(name, value string, names gateway.Headers) {
 	switch {

@@ -210,6 +210,9 @@ func (c *RevocationCache) keep(id string, st Status, readAt time.Time, current b
 		return
 	}
 	e, known := c.entries.Peek(id)
+	if known && e.status.Identity == st.Identity {
+		st.Memo = e.status.Memo
+	}
 	if !known {
 		e = &entry{}
 		c.counts.shadow.ask(&e.shadow, readAt)
@@ -249,6 +252,7 @@ func statusOf(r keystore.Record) Status {
 		RevokedAt:  r.RevokedAt,
 		Expires:    r.ExpiresAt,
 		SecretHash: r.SecretHash,
+		Memo:       &Memo{},
 		Identity: gateway.Identity{
 			Namespace: r.Namespace, Tenant: r.Tenant, Agent: r.Agent, Session: r.Session, KeyID: r.ID,
 		},

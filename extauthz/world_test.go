@@ -44,10 +44,11 @@ func (s *countingStore) Key(ctx context.Context, id string) (keystore.Record, er
 // world is the inner door over a real key store, with a clock of its own.
 type world struct {
 	clock
-	store  *countingStore
-	signer *key.Signer
-	cache  *extauthz.RevocationCache
-	door   *extauthz.Authorizer
+	store    *countingStore
+	signer   *key.Signer
+	cache    *extauthz.RevocationCache
+	verified *extauthz.VerifiedCache
+	door     *extauthz.Authorizer
 }
 
 const testTTL = 30 * time.Second
@@ -71,12 +72,12 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	verified, err := extauthz.NewVerifiedCache(key.NewVerifier(key.NewKeySet(w.store, w.Now), key.DefaultIssuer, key.DefaultAudience, w.Now), 100, w.Now)
+	w.verified, err = extauthz.NewVerifiedCache(key.NewVerifier(key.NewKeySet(w.store, w.Now), key.DefaultIssuer, key.DefaultAudience, w.Now), 100, w.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(verified.Close)
-	w.door = extauthz.NewAuthorizer(verified, w.cache, w.Now)
+	t.Cleanup(w.verified.Close)
+	w.door = extauthz.NewAuthorizer(w.verified, w.cache, w.Now)
 	return w
 }
 

@@ -57,11 +57,37 @@ func check(t *testing.T, d *decide, r *authv3.CheckRequest) (*authv3.CheckRespon
 	t.Helper()
 	var log bytes.Buffer
 	service := checkserver.NewService(d, gateway.DefaultHeaders(), slog.New(slog.NewJSONHandler(&log, nil)))
-	out, err := service.Check(t.Context(), r)
+	conn, stop := serve(t, service)
+	defer stop()
+	out, err := authv3.NewAuthorizationClient(conn).Check(t.Context(), r, grpc.WaitForReady(true))
 	if err != nil {
 		t.Fatalf("Check returned an error, which lets failure_mode_allow decide: %v", err)
 	}
 	return out, log.String()
+}
+
+// serve serves on a socket of its own until stop is called, which waits for the end.
+func serve(t *testing.T, service *checkserver.Service) (conn *grpc.ClientConn, stop func()) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "authz.sock")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err = grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- service.Serve(ctx, l) }()
+	return conn, func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Serve = %v", err)
+		}
+		_ = conn.Close()
+	}
 }
 
 func TestEveryLineReachesTheDecisionAsItWasSent(t *testing.T) {
@@ -153,23 +179,9 @@ func TestADenialIsTheContractsJSONAndIsLoggedWithoutWhatWasPresented(t *testing.
 }
 
 func TestServeAnswersHealthAndFinishesWhatItHasBegun(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "authz.sock")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	began, goOn := make(chan struct{}), make(chan struct{})
 	slow := deciderFunc(func() extauthz.Decision { close(began); <-goOn; return allowed })
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- checkserver.NewService(slow, gateway.DefaultHeaders(), slog.New(slog.DiscardHandler)).Serve(ctx, l)
-	}()
-	conn, err := grpc.NewClient("unix:"+path, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close() //nolint:errcheck // a test
+	conn, stop := serve(t, checkserver.NewService(slow, gateway.DefaultHeaders(), slog.New(slog.DiscardHandler)))
 	state, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{}, grpc.WaitForReady(true))
 	if err != nil || state.GetStatus() != healthv1.HealthCheckResponse_SERVING {
 		t.Fatalf("health = %v, %v", state, err)
@@ -180,14 +192,13 @@ func TestServeAnswersHealthAndFinishesWhatItHasBegun(t *testing.T) {
 		answered <- err
 	}()
 	<-began
-	stop()
+	stopped := make(chan struct{})
+	go func() { stop(); close(stopped) }()
 	close(goOn)
 	if err := <-answered; err != nil {
 		t.Errorf("what was begun was cut off: %v", err)
 	}
-	if err := <-ended; err != nil {
-		t.Errorf("Serve = %v", err)
-	}
+	<-stopped
 }
 
 type deciderFunc func() extauthz.Decision

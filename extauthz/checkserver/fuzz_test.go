@@ -36,7 +36,7 @@ func FuzzAnyCheckRequestIsReadAndAnswered(f *testing.F) {
 		if proto.Unmarshal(data, &check) != nil {
 			return
 		}
-		p := read(&check, names)
+		p := decode(data, names)
 		out := write(decision, names, p.Forged)
 		ok := out.GetOkResponse()
 		kept := map[string]bool{}
@@ -58,13 +58,7 @@ func FuzzAnyCheckRequestIsReadAndAnswered(f *testing.F) {
 				t.Errorf("%q reaches the backend", name)
 			}
 		}
-		if _, err := proto.Marshal(out); err != nil {
-			// Header names come from Envoy, which sends valid ones; protobuf refuses what is not UTF-8.
-			for name := range removed {
-				if strings.ToValidUTF8(name, "") != name {
-					return
-				}
-			}
+		if _, err := encode(out); err != nil {
 			t.Errorf("the answer cannot be sent: %v", err)
 		}
 	})

@@ -1,33 +1,31 @@
 package checkserver
 
 import (
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
+	"fmt"
 
 	"sallyport/extauthz"
 	"sallyport/gateway"
 )
 
-// read takes the headers from header_map, which holds every line as it came (encode_raw_headers), or from headers, where
-// Envoy joins the lines of one name with commas.
-func read(check *authv3.CheckRequest, names gateway.Headers) extauthz.Presented {
-	var p extauthz.Presented
-	http := check.GetAttributes().GetRequest().GetHttp()
-	if raw := http.GetHeaderMap().GetHeaders(); len(raw) > 0 {
-		for _, h := range raw {
-			p.Add(h.GetKey(), valueOf(h), names)
-		}
-		return p
-	}
-	for name, value := range http.GetHeaders() {
-		p.Add(name, value, names)
-	}
-	return p
+// question is what is read of a check: what the decision needs, what must go, and what the log tells of the request.
+type question struct {
+	extauthz.Presented
+	asked extauthz.Asked
 }
 
-func valueOf(h *corev3.HeaderValue) string {
-	if raw := h.GetRawValue(); len(raw) > 0 {
-		return string(raw)
+// decode reads a CheckRequest in its wire form. One that cannot be read is a question too, so that it is decided, counted
+// and logged like any other, and answered with a denial: an error would leave it to Envoy's failure_mode_allow.
+func decode(wire []byte, names gateway.Headers) *question {
+	q := &question{}
+	var room [8]line // more than a request that is not a forgery has; it does not leave the stack
+	c := checkRequest{names: names, raw: room[:0]}
+	if err := c.read(newMessage(wire), 0); err != nil {
+		q.Request.Unreadable = fmt.Errorf("read the CheckRequest: %w", err)
+		return q
 	}
-	return h.GetValue()
+	for _, l := range c.lines() {
+		q.Add(l.name, l.value, names)
+	}
+	q.asked = extauthz.Asked{Method: c.method, Path: c.path, RequestID: q.RequestID}
+	return q
 }

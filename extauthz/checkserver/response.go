@@ -1,6 +1,7 @@
 package checkserver
 
 import (
+	"fmt"
 	"net/http"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -8,11 +9,40 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"sallyport/extauthz"
 	"sallyport/gateway"
 )
+
+// answer is an encoded CheckResponse. It is never changed: one may be on its way to many at once.
+type answer struct{ wire mem.BufferSlice }
+
+// answerTo encodes the answer to a decision. An allow is the same for every request of a key, unless the client sent
+// forged headers that have to go: then it is encoded once and stays with the key's cache entry.
+func answerTo(d extauthz.Decision, names gateway.Headers, forged []string) (*answer, error) {
+	if !d.Allowed() || len(forged) > 0 || d.Memo == nil {
+		return encode(write(d, names, forged))
+	}
+	if a, ok := d.Memo.Load().(*answer); ok {
+		return a, nil
+	}
+	a, err := encode(write(d, names, nil))
+	if err == nil {
+		d.Memo.Store(a)
+	}
+	return a, err
+}
+
+func encode(r *authv3.CheckResponse) (*answer, error) {
+	wire, err := proto.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encode the CheckResponse: %w", err)
+	}
+	return &answer{mem.BufferSlice{mem.SliceBuffer(wire)}}, nil
+}
 
 // write turns a decision into the answer to Envoy.
 func write(d extauthz.Decision, names gateway.Headers, forged []string) *authv3.CheckResponse {

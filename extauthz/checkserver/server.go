@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"runtime"
 	"time"
 
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
@@ -23,7 +24,6 @@ type Decider interface {
 
 // Service answers Envoy's checks.
 type Service struct {
-	authv3.UnimplementedAuthorizationServer
 	decider Decider
 	names   gateway.Headers
 	log     *slog.Logger
@@ -34,16 +34,40 @@ func NewService(d Decider, names gateway.Headers, log *slog.Logger) *Service {
 	return &Service{decider: d, names: names, log: log}
 }
 
-// Check implements envoy.service.auth.v3. It never returns an error: a gRPC error would let Envoy's failure_mode_allow
-// decide, a denial that says 503 is shut whatever that says.
-func (s *Service) Check(ctx context.Context, check *authv3.CheckRequest) (*authv3.CheckResponse, error) {
-	p := read(check, s.names)
-	d := s.decider.Decide(ctx, p.Request)
+// check decides and encodes the answer. Its error says that the answer cannot be sent, and no header that Envoy lets
+// through brings that about.
+func (s *Service) check(ctx context.Context, q *question) (*answer, error) {
+	d := s.decider.Decide(ctx, q.Request)
 	if !d.Allowed() {
-		http := check.GetAttributes().GetRequest().GetHttp()
-		extauthz.LogDenial(ctx, s.log, d, extauthz.Asked{Method: http.GetMethod(), Path: http.GetPath(), RequestID: p.RequestID})
+		extauthz.LogDenial(ctx, s.log, d, q.asked)
 	}
-	return write(d, s.names, p.Forged), nil
+	return answerTo(d, s.names, q.Forged)
+}
+
+// description is envoy.service.auth.v3.Authorization by hand: the generated one takes a CheckRequest for a request, and
+// here it is a question (see wire.go).
+var description = grpc.ServiceDesc{
+	ServiceName: authv3.Authorization_ServiceDesc.ServiceName,
+	Metadata:    authv3.Authorization_ServiceDesc.Metadata,
+	HandlerType: (*checker)(nil),
+	Methods:     []grpc.MethodDesc{{MethodName: "Check", Handler: handle}},
+}
+
+type checker interface {
+	check(ctx context.Context, q *question) (*answer, error)
+}
+
+func handle(service any, ctx context.Context, read func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) { //nolint:revive // gRPC's order
+	var q *question
+	if err := read(&q); err != nil {
+		return nil, err
+	}
+	s := service.(checker) //nolint:forcetypeassert // gRPC checked it when the service was registered
+	if intercept == nil {
+		return s.check(ctx, q)
+	}
+	info := &grpc.UnaryServerInfo{Server: service, FullMethod: authv3.Authorization_Check_FullMethodName}
+	return intercept(ctx, q, info, func(ctx context.Context, _ any) (any, error) { return s.check(ctx, q) })
 }
 
 const (
@@ -54,18 +78,26 @@ const (
 	connectionAgeGrace = 30 * time.Second
 	// maxRequestBytes is far above a CheckRequest without a body (headers are at most 32 KiB in our Envoy).
 	maxRequestBytes = 256 << 10
+	// window is the flow control's, for streams and connections. A fixed one, far above what checks need, spares the pings
+	// with which gRPC would measure the connection to size it.
+	window = 1 << 20
 	// drain bounds a graceful stop; checks take milliseconds.
 	drain = 5 * time.Second
 )
 
 // Serve answers checks and health questions (grpc.health.v1) on l until ctx ends; then it finishes what it has begun.
-func (s *Service) Serve(ctx context.Context, l net.Listener) error {
-	server := grpc.NewServer(
+// more are further options of the server, such as a stats handler for traces.
+func (s *Service) Serve(ctx context.Context, l net.Listener, more ...grpc.ServerOption) error {
+	server := grpc.NewServer(append([]grpc.ServerOption{
+		grpc.ForceServerCodecV2(newCodec(s.names)),
+		// A goroutine that stays has its stack grown already. More are started when all of these are busy.
+		grpc.NumStreamWorkers(uint32(runtime.GOMAXPROCS(0))),
+		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(window),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: connectionAge, MaxConnectionAgeGrace: connectionAgeGrace}),
 		grpc.MaxRecvMsgSize(maxRequestBytes),
-	)
-	authv3.RegisterAuthorizationServer(server, s)
+	}, more...)...)
+	server.RegisterService(&description, s)
 	state := health.NewServer()
 	healthv1.RegisterHealthServer(server, state)
 	stopped := make(chan struct{})
