@@ -15,7 +15,7 @@ import (
 type KeyStore interface {
 	PodNamespaces(ctx context.Context) ([]string, error)
 	PodKeys(ctx context.Context, podNamespace, pod string) ([]keystore.Record, error)
-	RevokePod(ctx context.Context, podUID, reason string, at time.Time) ([]string, error)
+	RevokeMatching(ctx context.Context, which keystore.Selector, reason string, at time.Time) ([]keystore.Record, error)
 }
 
 // reapEvery is how soon a key ends after its pod. A laptop has few keys, so that looking at all of them costs nothing.
@@ -50,12 +50,12 @@ func (c *Cluster) reap(ctx context.Context, store KeyStore, now func() time.Time
 				}
 				continue
 			}
-			ids, err := store.RevokePod(ctx, k.PodUID, refused.Error(), now())
+			ended, err := store.RevokeMatching(ctx, keystore.Selector{PodUID: k.PodUID}, refused.Error(), now())
 			if err != nil {
 				return err
 			}
-			for _, id := range ids {
-				log.InfoContext(ctx, "key revoked", "key_id", id, "reason", refused.Refusal, "session", k.Session)
+			for _, r := range ended {
+				log.InfoContext(ctx, "key revoked", "key_id", r.ID, "reason", refused.Refusal, "session", r.Session)
 			}
 		}
 	}

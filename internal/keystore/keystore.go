@@ -72,9 +72,10 @@ type Store interface {
 	Keys(ctx context.Context) ([]Record, error)
 	// Revoke ends a key for a reason. Revoking again changes nothing; an unknown id is ErrNotFound.
 	Revoke(ctx context.Context, id, reason string, at time.Time) error
-	// RevokePod ends all keys of a pod, by its UID, for a reason. It returns the ids of those that it ended and that were
-	// neither revoked nor expired before, so that of two who do it at once one hears of each key.
-	RevokePod(ctx context.Context, podUID, reason string, at time.Time) ([]string, error)
+	// RevokeMatching ends the keys that are selected for a reason: all of them or, if it fails, none; and whoever watches is
+	// told of all at once. It returns those that it ended and that were neither revoked nor expired before, the oldest first,
+	// so that of two who do it at once one hears of each key.
+	RevokeMatching(ctx context.Context, which Selector, reason string, at time.Time) ([]Record, error)
 	// PodKeys returns the keys of pods in a Kubernetes namespace that are neither revoked nor expired; with a pod's name,
 	// those of pods of that name. The oldest come first.
 	PodKeys(ctx context.Context, podNamespace, pod string) ([]Record, error)

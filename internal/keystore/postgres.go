@@ -148,25 +148,12 @@ func (s *postgresStore) Prune(ctx context.Context, before time.Time) (pruned int
 	return pruned, nil
 }
 
-type scanner interface{ Scan(into ...any) error }
-
 // rows reads all rows of a SELECT.
 func rows[T any](ctx context.Context, s *postgresStore, scan func(scanner) (T, error), query string, args ...any) (out []T, err error) {
 	err = s.read(ctx, func(ctx context.Context) error {
-		out = nil
 		found, err := s.db.QueryContext(ctx, query, args...)
-		if err != nil {
-			return err
-		}
-		defer found.Close() //nolint:errcheck // Err tells
-		for found.Next() {
-			one, err := scan(found)
-			if err != nil {
-				return err
-			}
-			out = append(out, one)
-		}
-		return found.Err()
+		out, err = scanAll(scan, found, err)
+		return err
 	})
 	return out, err
 }

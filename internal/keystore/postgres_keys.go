@@ -76,10 +76,7 @@ func (s *postgresStore) PodKeys(ctx context.Context, podNamespace, pod string) (
 }
 
 func (s *postgresStore) PodNamespaces(ctx context.Context) ([]string, error) {
-	out, err := rows(ctx, s, func(row scanner) (name string, err error) {
-		err = row.Scan(&name)
-		return name, err
-	}, "SELECT DISTINCT pod_namespace FROM keys WHERE pod_namespace <> '' AND "+livePostgres+" ORDER BY pod_namespace", s.stillGood())
+	out, err := rows(ctx, s, scanText, "SELECT DISTINCT pod_namespace FROM keys WHERE pod_namespace <> '' AND "+livePostgres+" ORDER BY pod_namespace", s.stillGood())
 	if err != nil {
 		return nil, fmt.Errorf("list namespaces of keys: %w", err)
 	}

@@ -4,28 +4,37 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 )
 
-// push is the payload of one notification. PostgreSQL takes less than 8000 bytes.
+// push is the payload of one notification: one revocation, of however many keys.
 type push struct {
-	From string   `json:"from"` // the store that revoked
-	N    int64    `json:"n"`    // its how manieth push
-	IDs  []string `json:"ids"`
-	At   int64    `json:"at"` // microseconds since 1970
+	From string   `json:"from"`          // the store that revoked
+	N    int64    `json:"n"`             // its how manieth push
+	IDs  []string `json:"ids,omitempty"` // of all the keys; none if they have no room, and are to be read by At
+	At   int64    `json:"at"`            // microseconds since 1970
 }
 
-// idsInPush keeps a payload well below the limit: an id has a few dozen bytes.
-const idsInPush = 50
+// maxPayload is below what PostgreSQL takes: less than 8000 bytes. Some 400 ids have room.
+const maxPayload = 7900
+
+// payload leaves the ids out if they are too many.
+func (p push) payload() (string, error) {
+	text, err := json.Marshal(p)
+	if err == nil && len(text) > maxPayload {
+		p.IDs = nil
+		text, err = json.Marshal(p)
+	}
+	return string(text), err
+}
 
 func (s *postgresStore) Revoke(ctx context.Context, id, reason string, at time.Time) error {
 	if !isText(id) {
 		return ErrNotFound
 	}
-	ended, err := s.revoke(ctx, at, "UPDATE keys SET revoked_at = $1, revoked_for = $2 WHERE id = $3 AND revoked_at IS NULL RETURNING id", at, reason, id)
+	ended, err := s.revoke(ctx, at, "UPDATE keys SET revoked_at = $1, revoked_for = $2 WHERE id = $3 AND revoked_at IS NULL RETURNING "+keyColumns, at, reason, id)
 	if err != nil {
 		return fmt.Errorf("revoke key: %w", err)
 	}
@@ -36,49 +45,57 @@ func (s *postgresStore) Revoke(ctx context.Context, id, reason string, at time.T
 	return err // nil: it was revoked before
 }
 
-func (s *postgresStore) RevokePod(ctx context.Context, podUID, reason string, at time.Time) ([]string, error) {
-	// Locked in one order, so that two who revoke the same pod do not wait for each other crosswise.
-	ended, err := s.revoke(ctx, at, "WITH due AS (SELECT id FROM keys WHERE "+livePostgres+` AND pod_uid = $2 ORDER BY id FOR UPDATE)
-		UPDATE keys SET revoked_at = $3, revoked_for = $4 FROM due WHERE keys.id = due.id RETURNING keys.id`, s.stillGood(), podUID, at, reason)
+func (s *postgresStore) RevokeMatching(ctx context.Context, which Selector, reason string, at time.Time) ([]Record, error) {
+	if err := which.Check(); err != nil {
+		return nil, fmt.Errorf("revoke keys: %w", err)
+	}
+	c := conditions{mark: "$", instant: func(t time.Time) any { return t }}
+	condition := c.where(which, s.now())
+	for _, arg := range c.args {
+		if text, ok := arg.(string); ok && !isText(text) {
+			return nil, nil
+		}
+	}
+	// Locked in one order, so that two who revoke the same keys do not wait for each other crosswise.
+	ended, err := s.revoke(ctx, at, "WITH due AS (SELECT id AS due_id FROM keys WHERE "+condition+` ORDER BY id FOR UPDATE)
+		UPDATE keys SET revoked_at = `+c.arg(at)+", revoked_for = "+c.arg(reason)+" FROM due WHERE id = due_id RETURNING "+keyColumns, c.args...)
 	if err != nil {
-		return nil, fmt.Errorf("revoke keys of pod: %w", err)
+		return nil, fmt.Errorf("revoke keys: %w", err)
 	}
 	return ended, nil
 }
 
-// revoke runs an UPDATE that returns the ids of those that it ended, and notifies everybody in the same transaction: a
-// revocation that is not committed is not told, and none is committed untold.
-func (s *postgresStore) revoke(ctx context.Context, at time.Time, update string, args ...any) (ended []string, err error) {
-	var pushes []push
+// revoke runs an UPDATE that returns those that it ended, and notifies everybody in the same transaction: a revocation
+// that is not committed is not told, and none is committed untold.
+func (s *postgresStore) revoke(ctx context.Context, at time.Time, update string, args ...any) (ended []Record, err error) {
+	p := push{From: s.self, At: at.UnixMicro()}
 	err = s.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		if ended, err = texts(tx.QueryContext(ctx, update, args...)); err != nil {
+		found, err := tx.QueryContext(ctx, update, args...)
+		if ended, err = scanAll(scanPostgresKey, found, err); err != nil || len(ended) == 0 {
 			return err
 		}
-		for ids := range slices.Chunk(ended, idsInPush) {
-			pushes = append(pushes, push{From: s.self, N: s.nextPush(), IDs: ids, At: at.UnixMicro()})
+		slices.SortFunc(ended, oldestFirst)
+		p.N, p.IDs = s.nextPush(), idsOf(ended)
+		payload, err := p.payload()
+		if err != nil {
+			return err
 		}
-		return s.notify(ctx, tx, pushes)
+		_, err = tx.ExecContext(ctx, "SELECT pg_notify($1, $2)", s.channel, payload)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range pushes {
+	if len(ended) > 0 {
 		s.tellWatchers(p)
 	}
 	return ended, nil
 }
 
-func (s *postgresStore) notify(ctx context.Context, tx *sql.Tx, pushes []push) error {
-	for _, p := range pushes {
-		payload, err := json.Marshal(p)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, "SELECT pg_notify($1, $2)", s.channel, string(payload)); err != nil {
-			return err
-		}
-	}
-	return nil
+// revokedAt returns the ids of the keys that were revoked at a time: those of one revocation, if no other was in the same
+// microsecond, whose keys may well be told twice.
+func (s *postgresStore) revokedAt(ctx context.Context, at int64) ([]string, error) {
+	return rows(ctx, s, scanText, "SELECT id FROM keys WHERE revoked_at = $1", time.UnixMicro(at))
 }
 
 func (s *postgresStore) nextPush() int64 {
@@ -86,19 +103,4 @@ func (s *postgresStore) nextPush() int64 {
 	defer s.mu.Unlock()
 	s.sent++
 	return s.sent
-}
-
-// texts reads rows of one text each.
-func texts(found *sql.Rows, err error) (out []string, _ error) {
-	if err != nil {
-		return nil, err
-	}
-	for found.Next() {
-		var text string
-		if err := found.Scan(&text); err != nil {
-			return nil, errors.Join(err, found.Close())
-		}
-		out = append(out, text)
-	}
-	return out, errors.Join(found.Err(), found.Close())
 }

@@ -51,9 +51,12 @@ func TestExtauthzReadsAndListensAndChangesNothing(t *testing.T) {
 	}
 
 	for name, write := range map[string]func() error{
-		"AddKey":                 func() error { return r.AddKey(ctx, static("z")) },
-		"Revoke":                 func() error { return r.Revoke(ctx, "y", "", time.Now()) },
-		"RevokePod":              func() error { _, err := r.RevokePod(ctx, "uid", "", time.Now()); return err },
+		"AddKey": func() error { return r.AddKey(ctx, static("z")) },
+		"Revoke": func() error { return r.Revoke(ctx, "y", "", time.Now()) },
+		"RevokeMatching": func() error {
+			_, err := r.RevokeMatching(ctx, keystore.Selector{All: true}, "", time.Now())
+			return err
+		},
 		"Prune":                  func() error { _, err := r.Prune(ctx, time.Now()); return err },
 		"PublishVerificationKey": func() error { return r.PublishVerificationKey(ctx, key.VerificationKey{ID: "l", Public: public}) },
 	} {

@@ -4,9 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"sallyport/internal/key"
 	"sallyport/internal/keystore"
@@ -93,7 +97,7 @@ type heard struct {
 
 func follow(t testing.TB, s keystore.Store) *heard {
 	t.Helper()
-	const many = 1000
+	const many = 4096
 	h := &heard{ids: make(chan string, many), resyncs: make(chan struct{}, many), ended: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -132,26 +136,62 @@ func TestReplicasHearEachOther(t *testing.T) {
 	}
 }
 
-func TestAPodOfManyKeysIsRevokedAsAWhole(t *testing.T) {
-	address := pgtest.Start(t).Database(t)
-	a, b := openAt(t, address), openAt(t, address)
-	const keys = 230 // more than one notification holds
-	for range keys {
-		ok(t, a.AddKey(ctx, keystore.Record{
-			ID: key.NewID(), Kind: keystore.Signed, Namespace: "n:p", PodUID: "uid", CreatedAt: time.Now(), ExpiresAt: time.Now().Add(time.Hour),
-		}))
+// A notification has no room for two thousand ids: they are read.
+func TestOneNotificationTellsOfARevocationOfAnySize(t *testing.T) {
+	server := pgtest.Start(t)
+	for _, keys := range []int{1, 2000} {
+		t.Run(strconv.Itoa(keys)+" keys", func(t *testing.T) {
+			address := server.Database(t)
+			a, b := openAt(t, address), openAt(t, address)
+			for range keys {
+				ok(t, a.AddKey(ctx, static(key.NewID())))
+			}
+			bystander := listen(t, address)
+			byA, byB := follow(t, a), follow(t, b)
+			ended, err := a.RevokeMatching(ctx, keystore.Selector{All: true}, "gone", time.Now())
+			ok(t, err)
+			ok(t, a.AddKey(ctx, static("last")))
+			ok(t, a.Revoke(ctx, "last", "", time.Now()))
+			for name, h := range map[string]*heard{"the one that revoked": byA, "the other": byB} {
+				told := map[string]bool{}
+				for range len(ended) {
+					told[await(t, name+" hears", h.ids)] = true
+				}
+				if len(ended) != keys || len(told) != keys {
+					t.Errorf("%d keys ended, and %s heard of %d; want %d", len(ended), name, len(told), keys)
+				}
+				if next := await(t, name+" hears", h.ids); next != "last" {
+					t.Errorf("%s heard of %s twice", name, next)
+				}
+			}
+			for n, want := range []string{"the revocation of all", "the last one"} {
+				if payload := await(t, want, bystander); strings.Contains(payload, `"last"`) != (n == 1) {
+					t.Errorf("notification %d is not %s, but %s", n+1, want, payload)
+				}
+			}
+		})
 	}
-	h := follow(t, b)
-	ended, err := a.RevokePod(ctx, "uid", "gone", time.Now())
+}
+
+// listen returns the notifications as they come from the server.
+func listen(t *testing.T, address string) <-chan string {
+	t.Helper()
+	conn, err := pgx.Connect(ctx, address)
 	ok(t, err)
-	if len(ended) != keys {
-		t.Errorf("%d keys ended, want %d", len(ended), keys)
-	}
-	told := map[string]bool{}
-	for range keys {
-		told[await(t, "the other replica hears", h.ids)] = true
-	}
-	if len(told) != keys {
-		t.Errorf("%d keys were told, want %d", len(told), keys)
-	}
+	_, err = conn.Exec(ctx, "LISTEN "+keystore.PostgresSchema)
+	ok(t, err)
+	payloads := make(chan string, 16)
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			n, err := conn.WaitForNotification(ctx)
+			if err != nil {
+				return // the test is over
+			}
+			payloads <- n.Payload
+		}
+	})
+	t.Cleanup(func() { cancel(); wg.Wait(); _ = conn.Close(context.Background()) })
+	return payloads
 }

@@ -68,6 +68,11 @@ func (s *postgresStore) watch(ctx context.Context, w *postgresWatch, resync func
 		if err := json.Unmarshal([]byte(payload), &p); err != nil {
 			return errors.New("a notification cannot be read") // what it revoked is unknown: the next watch forgets everything
 		}
+		if len(p.IDs) == 0 {
+			if p.IDs, err = s.revokedAt(ctx, p.At); err != nil {
+				return fmt.Errorf("read what was revoked: %w", err)
+			}
+		}
 		w.hear(p)
 	}
 }

@@ -83,52 +83,12 @@ func (s *sqliteStore) Keys(ctx context.Context) ([]Record, error) {
 
 // list returns the keys that the rest of a SELECT says.
 func (s *sqliteStore) list(ctx context.Context, rest string, args ...any) ([]Record, error) {
-	rows, err := s.db.Read.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys "+rest, args...) //nolint:gosec // of our own making
+	found, err := s.db.Read.QueryContext(ctx, "SELECT "+keyColumns+" FROM keys "+rest, args...) //nolint:gosec // of our own making
+	out, err := scanAll(scanKey, found, err)
 	if err != nil {
-		return nil, fmt.Errorf("list keys: %w", err)
-	}
-	defer rows.Close() //nolint:errcheck // rows.Err tells
-	var out []Record
-	for rows.Next() {
-		r, err := scanKey(rows)
-		if err != nil {
-			return nil, fmt.Errorf("list keys: %w", err)
-		}
-		out = append(out, r)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("list keys: %w", err)
 	}
 	return out, nil
-}
-
-func (s *sqliteStore) Revoke(ctx context.Context, id, reason string, at time.Time) error {
-	tx, err := s.db.Write.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("revoke key: %w", err)
-	}
-	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
-	changed, err := affected(tx.ExecContext(ctx,
-		"UPDATE keys SET revoked_at = ?, revoked_for = ? WHERE id = ? AND revoked_at IS NULL", at.UnixMicro(), reason, id))
-	if err != nil {
-		return fmt.Errorf("revoke key: %w", err)
-	}
-	if changed == 0 {
-		var one int
-		err := tx.QueryRowContext(ctx, "SELECT 1 FROM keys WHERE id = ?", id).Scan(&one)
-		if errors.Is(err, sql.ErrNoRows) {
-			return ErrNotFound
-		}
-		return err // nil: it was revoked before
-	}
-	if _, err := tx.ExecContext(ctx, "INSERT INTO revocations (key_id) VALUES (?)", id); err != nil {
-		return fmt.Errorf("revoke key: %w", err)
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("revoke key: %w", err)
-	}
-	s.tellWatchers(ctx)
-	return nil
 }
 
 func (s *sqliteStore) PublishVerificationKey(ctx context.Context, k key.VerificationKey) error {
@@ -141,26 +101,19 @@ func (s *sqliteStore) PublishVerificationKey(ctx context.Context, k key.Verifica
 }
 
 func (s *sqliteStore) VerificationKeys(ctx context.Context) ([]key.VerificationKey, error) {
-	rows, err := s.db.Read.QueryContext(ctx,
+	found, err := s.db.Read.QueryContext(ctx,
 		"SELECT id, public, not_after FROM verification_keys WHERE not_after > ? ORDER BY not_after, id", s.now().UnixMicro())
-	if err != nil {
-		return nil, fmt.Errorf("list verification keys: %w", err)
-	}
-	defer rows.Close() //nolint:errcheck // rows.Err tells
-	var out []key.VerificationKey
-	for rows.Next() {
+	out, err := scanAll(func(row scanner) (key.VerificationKey, error) {
 		var (
 			k        key.VerificationKey
 			public   []byte
 			notAfter int64
 		)
-		if err := rows.Scan(&k.ID, &public, &notAfter); err != nil {
-			return nil, fmt.Errorf("list verification keys: %w", err)
-		}
+		err := row.Scan(&k.ID, &public, &notAfter)
 		k.Public, k.NotAfter = ed25519.PublicKey(public), time.UnixMicro(notAfter).UTC()
-		out = append(out, k)
-	}
-	if err := rows.Err(); err != nil {
+		return k, err
+	}, found, err)
+	if err != nil {
 		return nil, fmt.Errorf("list verification keys: %w", err)
 	}
 	return out, nil
@@ -190,7 +143,7 @@ func (s *sqliteStore) Prune(ctx context.Context, before time.Time) (int64, error
 	return pruned, nil
 }
 
-func scanKey(row interface{ Scan(into ...any) error }) (Record, error) {
+func scanKey(row scanner) (Record, error) {
 	var (
 		r                Record
 		regime           string

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"sallyport/internal/key"
 )
@@ -24,62 +23,13 @@ func (s *sqliteStore) PodKeys(ctx context.Context, podNamespace, pod string) ([]
 }
 
 func (s *sqliteStore) PodNamespaces(ctx context.Context) ([]string, error) {
-	rows, err := s.db.Read.QueryContext(ctx,
+	found, err := s.db.Read.QueryContext(ctx,
 		"SELECT DISTINCT pod_namespace FROM keys WHERE pod_namespace <> '' AND "+live+" ORDER BY pod_namespace", s.stillGood())
+	out, err := scanAll(scanText, found, err)
 	if err != nil {
-		return nil, fmt.Errorf("list namespaces of keys: %w", err)
-	}
-	defer rows.Close() //nolint:errcheck // rows.Err tells
-	var out []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, fmt.Errorf("list namespaces of keys: %w", err)
-		}
-		out = append(out, name)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("list namespaces of keys: %w", err)
 	}
 	return out, nil
-}
-
-func (s *sqliteStore) RevokePod(ctx context.Context, podUID, reason string, at time.Time) ([]string, error) {
-	tx, err := s.db.Write.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, fmt.Errorf("revoke keys of pod: %w", err)
-	}
-	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
-	rows, err := tx.QueryContext(ctx,
-		"UPDATE keys SET revoked_at = ?, revoked_for = ? WHERE pod_uid = ? AND "+live+" RETURNING id",
-		at.UnixMicro(), reason, podUID, s.stillGood())
-	if err != nil {
-		return nil, fmt.Errorf("revoke keys of pod: %w", err)
-	}
-	defer rows.Close() //nolint:errcheck // rows.Err tells
-	var ids []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, fmt.Errorf("revoke keys of pod: %w", err)
-		}
-		ids = append(ids, id)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("revoke keys of pod: %w", err)
-	}
-	for _, id := range ids {
-		if _, err := tx.ExecContext(ctx, "INSERT INTO revocations (key_id) VALUES (?)", id); err != nil {
-			return nil, fmt.Errorf("revoke keys of pod: %w", err)
-		}
-	}
-	if err := tx.Commit(); err != nil {
-		return nil, fmt.Errorf("revoke keys of pod: %w", err)
-	}
-	if len(ids) > 0 {
-		s.tellWatchers(ctx)
-	}
-	return ids, nil
 }
 
 // marshalRegime gives an empty text for one of which nothing is known.

@@ -131,12 +131,12 @@ func reason(r sandbox.Refusal) string {
 }
 
 func (w *Watch) revokePod(ctx context.Context, s suspect, uid, why string) error {
-	ids, err := w.Store.RevokePod(ctx, uid, why, w.Now())
+	ended, err := w.Store.RevokeMatching(ctx, keystore.Selector{PodUID: uid}, why, w.Now())
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		w.Log.InfoContext(ctx, "key revoked", "key_id", id, "reason", why, "pod_namespace", s.namespace, "session", s.pod, "pod_uid", uid)
+	for _, r := range ended {
+		w.Log.InfoContext(ctx, "key revoked", "key_id", r.ID, "reason", why, "pod_namespace", s.namespace, "session", s.pod, "pod_uid", uid)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ type Store interface {
 	PodKeys(ctx context.Context, podNamespace, pod string) ([]keystore.Record, error)
 	PodNamespaces(ctx context.Context) ([]string, error)
 	Revoke(ctx context.Context, id, reason string, at time.Time) error
-	RevokePod(ctx context.Context, podUID, reason string, at time.Time) ([]string, error)
+	RevokeMatching(ctx context.Context, which keystore.Selector, reason string, at time.Time) ([]keystore.Record, error)
 }
 
 // Options configures New. All of it is needed but Namespaces and AskAgain.

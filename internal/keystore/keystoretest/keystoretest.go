@@ -125,6 +125,7 @@ func Run(t *testing.T, prepare Factory) {
 	})
 
 	runPods(t, prepare)
+	runSelectors(t, prepare)
 
 	t.Run("verification keys are listed until nothing they signed can be valid", func(t *testing.T) {
 		open := prepare(t)
@@ -191,7 +192,7 @@ func Run(t *testing.T, prepare Factory) {
 // watch follows s until ctx ends and returns when it is following.
 func watch(ctx context.Context, t *testing.T, s keystore.Store) <-chan string {
 	t.Helper()
-	const more = 16 // than any test revokes
+	const more = 4096 // than any test revokes
 	ids := make(chan string, more)
 	ready := make(chan struct{})
 	ctx, cancel := context.WithCancel(ctx)
@@ -212,6 +213,13 @@ func watch(ctx context.Context, t *testing.T, s keystore.Store) <-chan string {
 	case <-ready:
 	case <-ctx.Done():
 		t.Fatal("the watch did not begin")
+	}
+	return ids
+}
+
+func idsOf(list []keystore.Record) (ids []string) {
+	for _, r := range list {
+		ids = append(ids, r.ID)
 	}
 	return ids
 }

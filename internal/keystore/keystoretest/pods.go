@@ -20,12 +20,6 @@ func runPods(t *testing.T, prepare Factory) {
 		r.PodNamespace, r.Session, r.PodUID = namespace, pod, uid
 		return r
 	}
-	ids := func(list []keystore.Record) (out []string) {
-		for _, r := range list {
-			out = append(out, r.ID)
-		}
-		return out
-	}
 
 	t.Run("the keys of pods are found by namespace and by name, while they live", func(t *testing.T) {
 		s := prepare(t)(now)
@@ -44,7 +38,7 @@ func runPods(t *testing.T, prepare Factory) {
 		}{{"a", "p", []string{"k1", "k2"}}, {"a", "", []string{"k1", "k2", "k3"}}, {"b", "", []string{"k4"}}, {"c", "", nil}, {"a", "r", nil}, {"", "", nil}} {
 			list, err := s.PodKeys(ctx, want.namespace, want.pod)
 			must(t, err)
-			if got := ids(list); !slices.Equal(got, want.ids) {
+			if got := idsOf(list); !slices.Equal(got, want.ids) {
 				t.Errorf("PodKeys(%q, %q) = %v, want %v", want.namespace, want.pod, got, want.ids)
 			}
 		}
@@ -64,20 +58,19 @@ func runPods(t *testing.T, prepare Factory) {
 		ctx, cancel := context.WithTimeout(ctx, Deadline)
 		defer cancel()
 		heard := watch(ctx, t, s)
-		got, err := s.RevokePod(ctx, "1", "its pod is gone", start.Add(time.Second))
+		ended, err := s.RevokeMatching(ctx, keystore.Selector{PodUID: "1"}, "its pod is gone", start.Add(time.Second))
 		must(t, err)
-		slices.Sort(got)
-		if !slices.Equal(got, []string{"k1", "k2"}) {
-			t.Errorf("RevokePod ended %v", got)
+		if got := idsOf(ended); !slices.Equal(got, []string{"k1", "k2"}) {
+			t.Errorf("it ended %v", got)
 		}
-		for range got {
+		for range ended {
 			select {
 			case id := <-heard: // at once: whoever revoked may rely on it
 				if id != "k1" && id != "k2" {
 					t.Errorf("the watcher heard %q", id)
 				}
 			default:
-				t.Error("the watcher had not heard when RevokePod returned")
+				t.Error("the watcher had not heard when RevokeMatching returned")
 			}
 		}
 		for id, reason := range map[string]string{"k1": "its pod is gone", "k2": "its pod is gone", "other": "", "before": "an admin's reason"} {
@@ -88,8 +81,8 @@ func runPods(t *testing.T, prepare Factory) {
 			}
 		}
 		for _, uid := range []string{"1", "unknown"} {
-			if again, err := s.RevokePod(ctx, uid, "again", start); err != nil || len(again) != 0 {
-				t.Errorf("RevokePod(%q) again = %v, %v", uid, again, err)
+			if again, err := s.RevokeMatching(ctx, keystore.Selector{PodUID: uid}, "again", start); err != nil || len(again) != 0 {
+				t.Errorf("of pod %q, again: %v, %v", uid, again, err)
 			}
 		}
 	})
@@ -109,12 +102,12 @@ func runPods(t *testing.T, prepare Factory) {
 		for _, s := range []keystore.Store{a, b} {
 			for range each {
 				wg.Go(func() {
-					ended, err := s.RevokePod(ctx, "1", "gone", start)
+					ended, err := s.RevokeMatching(ctx, keystore.Selector{PodUID: "1"}, "gone", start)
 					if err != nil {
 						t.Error(err)
 					}
 					mu.Lock()
-					all = append(all, ended...)
+					all = append(all, idsOf(ended)...)
 					mu.Unlock()
 				})
 			}
