@@ -180,6 +180,12 @@ func TestRemember(t *testing.T) {
 			t.Fatalf("got %+v", r)
 		}
 	})
+	t.Run("nor are they counted once, because they are never looked up", func(t *testing.T) {
+		r := remember(t, 3, "name", "B", []belief.Ref{ref("did", `"a"`), ref("did", `"A"`), ref("note", `"n"`), ref("note", `"n"`)}, "1 did=a")
+		if len(r.Unreplaced) != 4 {
+			t.Fatalf("unreplaced %+v", r.Unreplaced)
+		}
+	})
 	t.Run("a known value that withdraws something is written once more to carry it", func(t *testing.T) {
 		r := remember(t, 4, "name", "Ann", []belief.Ref{ref("role", `"pilot"`)}, "1 name=Bob", "2 name=Ann", "3 role=pilot")
 		if !r.Known || len(r.Events) != 2 || told(r.Superseded) != "role=pilot@3" {

@@ -78,6 +78,10 @@ func (s *State) withdrawals(st Statement, canonical func(string) (string, error)
 			not = append(not, ref) // there can be no such belief
 			continue
 		}
+		if name == Note || s.rules(name).Historical { // what was said or happened stays so; only forget takes it back
+			not = append(not, ref)
+			continue
+		}
 		id := name + "\x00" + v.Key()
 		if seen[id] {
 			continue
@@ -85,8 +89,6 @@ func (s *State) withdrawals(st Statement, canonical func(string) (string, error)
 		seen[id] = true
 		b, held := s.Find(name, v)
 		switch {
-		case name == Note, s.rules(name).Historical: // what was said or happened stays so; only forget takes it back
-			not = append(not, ref)
 		case name == st.Predicate && v.Key() == st.Value.Key():
 		case name == st.Predicate && s.rules(name).Cardinality == Single: // is ended by the statement in any case
 		case !held:
