@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -202,7 +203,7 @@ func pointerSection(pointers []Pointer) string {
 	b.WriteString(pointerHeading)
 	for _, p := range pointers {
 		fmt.Fprintf(&b, "- %s (%s)", p.Name, p.Type)
-		for _, f := range slices.Sorted(maps.Keys(p.Fields)) {
+		for _, f := range inOrder(p) {
 			b.WriteString(" " + f + "=" + p.Fields[f])
 		}
 		if p.Note != "" {
@@ -211,6 +212,24 @@ func pointerSection(pointers []Pointer) string {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// inOrder lists the fields of a pointer: those that its type is known by as one would tell them, then the others.
+func inOrder(p Pointer) []string {
+	known := map[string][]string{
+		"git_ref": {"repo", "branch", "sha"}, "external": {"kind", "id", "url"}, "env": {"image", "lockfile_hash", "setup"},
+		"object": {"uri"}, "process": {"command", "port"},
+	}[p.Type]
+	fields := slices.Sorted(maps.Keys(p.Fields))
+	slices.SortStableFunc(fields, func(a, b string) int { return cmp.Compare(place(known, a), place(known, b)) })
+	return fields
+}
+
+func place(known []string, field string) int {
+	if i := slices.Index(known, field); i >= 0 {
+		return i
+	}
+	return len(known)
 }
 
 func outputLines(outputs []Output) []string {

@@ -51,6 +51,15 @@ func TestBriefingOrder(t *testing.T) {
 	}
 }
 
+func TestPointersAreToldByTheFieldsTheyAreKnownBy(t *testing.T) {
+	m := agent.Material{Pointers: []agent.Pointer{{
+		Name: "ticket", Type: "external", Fields: map[string]string{"a": "1", "id": "2", "kind": "3", "url": "4", "b": "5"},
+	}}}
+	if b := agent.Brief(m, 8000).Briefing; !strings.Contains(b, "kind=3 id=2 url=4 a=1 b=5") {
+		t.Fatal(b)
+	}
+}
+
 func TestBriefingShowsTheBriefOfATurn(t *testing.T) {
 	m := agent.Material{Record: agent.Record{Agent: "a", TurnSeq: 1}, Turns: []agent.Turn{{Seq: 1, Role: "tool", Name: "grep", Content: "LONG", Brief: "SHORT"}}}
 	if b := agent.Brief(m, 8000).Briefing; !strings.Contains(b, "[tool grep #1] SHORT") || strings.Contains(b, "LONG") {

@@ -115,11 +115,14 @@ func TestTexts(t *testing.T) {
 	if agent.TooLong(strings.Repeat("x", 1<<20), -1) {
 		t.Error("a negative threshold stores a text apart")
 	}
-	if s := agent.Summarize(strings.Repeat("é", 201)); s != strings.Repeat("é", 200)+"..." {
-		t.Errorf("a summary is cut to %d bytes", len(s))
-	}
-	if s := agent.Summarize(strings.Repeat("é", 200)); s != strings.Repeat("é", 200) {
-		t.Error("a short summary is cut")
+	for text, want := range map[string]string{
+		strings.Repeat("é", 100):       strings.Repeat("é", 100),
+		strings.Repeat("é", 101):       strings.Repeat("é", 100) + "...",
+		"a" + strings.Repeat("é", 100): "a" + strings.Repeat("é", 99) + "...",
+	} {
+		if s := agent.Summarize(text); s != want {
+			t.Errorf("200 bytes are shown, and no half characters: got %q, want %q", s, want)
+		}
 	}
 	if s := agent.Opening("whole", "out-1-1"); !strings.HasPrefix(s, "whole\n") || !strings.Contains(s, "out-1-1") || !strings.Contains(s, "2 tokens") {
 		t.Errorf("opening %q", s)

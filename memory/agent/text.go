@@ -12,8 +12,8 @@ func Tokens(text string) int {
 }
 
 const (
-	openingRunes = 400 // of a text that is stored apart
-	summaryRunes = 200 // of an output that was given no summary
+	openingBytes = 400 // of a text that is stored apart
+	summaryBytes = 200 // of an output that was given no summary
 )
 
 // TooLong says whether a text goes to the outputs instead of standing where it was given. A negative threshold keeps
@@ -22,24 +22,19 @@ func TooLong(text string, threshold int) bool { return threshold >= 0 && Tokens(
 
 // Opening is what stands in the place of a text that was stored as the output ref.
 func Opening(text, ref string) string {
-	return cut(text, openingRunes) + fmt.Sprintf("\n[the whole text, %d tokens, is output %s: fetch_output returns it]", Tokens(text), ref)
+	return cut(text, openingBytes) + fmt.Sprintf("\n[the whole text, %d tokens, is output %s: fetch_output returns it]", Tokens(text), ref)
 }
 
 // Summarize is the summary of an output that was given none.
-func Summarize(content string) string { return cut(content, summaryRunes) }
+func Summarize(content string) string { return cut(content, summaryBytes) }
 
-// cut returns the first n characters, with three dots if there are more.
+// cut returns the beginning of a text, at most n bytes and never half a character, with three dots if there is more.
 func cut(text string, n int) string {
-	end := 0
-	for range n {
-		if end >= len(text) {
-			return text
-		}
-		_, size := utf8.DecodeRuneInString(text[end:])
-		end += size
-	}
-	if end >= len(text) {
+	if len(text) <= n {
 		return text
 	}
-	return text[:end] + "..."
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "..."
 }
