@@ -311,18 +311,60 @@ func TestLongTextsAreStoredApart(t *testing.T) {
 		t.Fatalf("got %+v, %v", a, err)
 	}
 	t.Run("a made-up ref takes nobody else's", func(t *testing.T) {
-		for _, ref := range []string{"out-1-2", "out-1-3"} {
+		for _, ref := range []string{"out-2-2", "out-2-3"} {
 			if _, err := r.StoreOutput(ctx, c, memory.OutputArgs{AgentArgs: named("worker"), Ref: ref, Content: "mine"}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		o, err := r.StoreOutput(ctx, c, memory.OutputArgs{AgentArgs: named("worker"), Content: "x"})
-		if err != nil || o.Ref == "out-1-2" || o.Ref == "out-1-3" {
+		if err != nil || o.Ref != "out-2-4" { // named for the turn that is being worked on, the second
 			t.Fatalf("got %+v, %v", o, err)
 		}
 	})
 	_, err = record(r, c, "worker", strings.Repeat("x", agent.MaxContent+1))
 	refused(t, err, "at most")
+}
+
+func TestNamesAreTrimmed(t *testing.T) {
+	r := newRig(t, belief.Closed())
+	c := as(namespace, "")
+	r.mustResume(c, resume("worker"))
+	worker := named("worker")
+	var got []any
+	note := func(v any, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, v)
+	}
+	said, err := r.RecordTurn(ctx, c, memory.TurnArgs{AgentArgs: worker, Role: " user ", Name: " ann ", MessageID: " m1 ", Content: " kept "})
+	note([]string{said.Role, said.Name, said.MessageID, said.Content}, err)
+	stored, err := r.StoreOutput(ctx, c, memory.OutputArgs{AgentArgs: worker, Ref: " r1 ", Summary: " short ", Content: " kept "})
+	note([]string{stored.Ref, stored.Summary}, err)
+	fetched, err := r.FetchOutput(ctx, c, memory.RefArgs{AgentArgs: worker, Ref: " r1 "})
+	note(fetched.Content, err)
+	pointer, err := r.SetPointer(ctx, c, memory.PointerArgs{AgentArgs: worker, Name: " p ", Type: "object", Fields: map[string]string{" uri ": " u ", "empty": " "}})
+	note([]any{pointer.Name, pointer.Fields}, err)
+	removed, err := r.RemovePointer(ctx, c, memory.NameArgs{AgentArgs: worker, Name: " p "})
+	note(removed.Removed, err)
+	left, err := r.ListPointers(ctx, c, worker)
+	note(len(left), err)
+	progress := " half "
+	state, err := r.Milestone(ctx, c, memory.MilestoneArgs{AgentArgs: worker, Name: " built ", Progress: &progress})
+	note([]string{state.LastMilestone, state.Progress}, err)
+	begun, err := r.BeginAction(ctx, c, memory.BeginArgs{AgentArgs: worker, Tool: " mail ", Class: agent.External})
+	note(begun.Tool, err)
+	ended, err := r.EndAction(ctx, c, memory.EndArgs{AgentArgs: worker, Seq: &begun.Seq, Status: agent.Done, Resolution: " asked "})
+	note(ended.Resolution, err)
+	want(t, "names", asJSON(got), `[["user","ann","m1"," kept "],["r1","short"]," kept ",["p",{"uri":"u"}]," p ",0,["built","half"],"mail","asked"]`)
+}
+
+func asJSON(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(raw)
 }
 
 func TestMemoriesInABriefing(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"sallyport/memory/agent"
 	"sallyport/memory/refusal"
@@ -58,10 +59,14 @@ type MilestoneArgs struct {
 
 // Milestone notes in the working state that something was reached.
 func (s *Service) Milestone(ctx context.Context, c Caller, args MilestoneArgs) (agent.State, error) {
-	if args.Name == "" {
+	if args.Name = strings.TrimSpace(args.Name); args.Name == "" {
 		return agent.State{}, refusal.New("name is missing: say what was reached")
 	}
-	return s.patch(ctx, c, args.AgentID, agent.Patch{Milestone: &args.Name, Progress: args.Progress})
+	p := agent.Patch{Milestone: &args.Name}
+	if progress := strings.TrimSpace(deref(args.Progress)); args.Progress != nil {
+		p.Progress = &progress
+	}
+	return s.patch(ctx, c, args.AgentID, p)
 }
 
 // ListArgs are the arguments of the listings.
@@ -93,6 +98,7 @@ type TurnArgs struct {
 
 // RecordTurn keeps one message. A long one is stored as an output, and the turn keeps its opening.
 func (s *Service) RecordTurn(ctx context.Context, c Caller, args TurnArgs) (out agent.Turn, err error) {
+	args.Role, args.Name, args.MessageID = strings.TrimSpace(args.Role), strings.TrimSpace(args.Name), strings.TrimSpace(args.MessageID)
 	if err := agent.CheckRole(args.Role); err != nil {
 		return out, err
 	}
@@ -148,7 +154,7 @@ type OutputArgs struct {
 
 // StoreOutput keeps a text under a ref, in the place of what was kept there before.
 func (s *Service) StoreOutput(ctx context.Context, c Caller, args OutputArgs) (out agent.Output, err error) {
-	if args.Ref != "" {
+	if args.Ref = strings.TrimSpace(args.Ref); args.Ref != "" {
 		if err := agent.CheckID("ref", args.Ref); err != nil {
 			return out, err
 		}
@@ -159,7 +165,7 @@ func (s *Service) StoreOutput(ctx context.Context, c Caller, args OutputArgs) (o
 	err = s.writes(ctx, c, args.AgentID, func(w writing) error {
 		ref := args.Ref
 		if ref == "" {
-			if ref, err = w.freeRef(w.record.TurnSeq); err != nil {
+			if ref, err = w.freeRef(w.record.TurnSeq + 1); err != nil { // the turn that is being worked on
 				return err
 			}
 		}
@@ -176,7 +182,7 @@ func checkContent(content string) error {
 	return nil
 }
 
-// freeRef makes up a ref that nothing is kept under.
+// freeRef makes up a ref that nothing is kept under, named for a turn.
 func (w writing) freeRef(turn int64) (string, error) {
 	for {
 		n, err := w.agent.NextOutput()
@@ -191,7 +197,7 @@ func (w writing) freeRef(turn int64) (string, error) {
 }
 
 func (w writing) store(ref, tool, summary, content string) (agent.Output, error) {
-	if summary == "" {
+	if summary = strings.TrimSpace(summary); summary == "" {
 		summary = agent.Summarize(content)
 	}
 	o := agent.Output{Ref: ref, Tool: tool, Summary: summary, Tokens: agent.Tokens(content), At: w.now}
@@ -208,7 +214,7 @@ type RefArgs struct {
 func (s *Service) FetchOutput(ctx context.Context, c Caller, args RefArgs) (out agent.Fetched, err error) {
 	err = s.reading(ctx, c, args.AgentID, func(r Reader, _ access) error {
 		var ok bool
-		if out, ok, err = r.Output(args.AgentID, args.Ref); err != nil || ok {
+		if out, ok, err = r.Output(args.AgentID, strings.TrimSpace(args.Ref)); err != nil || ok {
 			return err
 		}
 		return refusal.New("agent %q has no output %q", args.AgentID, args.Ref)
@@ -227,7 +233,12 @@ type PointerArgs struct {
 
 // SetPointer keeps where a piece of the work lies.
 func (s *Service) SetPointer(ctx context.Context, c Caller, args PointerArgs) (out agent.Pointer, err error) {
-	out = agent.Pointer{Name: args.Name, Type: args.Type, Fields: args.Fields, Note: args.Note}
+	out = agent.Pointer{Name: strings.TrimSpace(args.Name), Type: args.Type, Fields: map[string]string{}, Note: args.Note}
+	for name, value := range args.Fields {
+		if name, value = strings.TrimSpace(name), strings.TrimSpace(value); name != "" && value != "" {
+			out.Fields[name] = value
+		}
+	}
 	if err := agent.CheckPointer(out); err != nil {
 		return out, err
 	}
@@ -251,7 +262,7 @@ type Removed struct {
 
 // RemovePointer takes a pointer away; it is no error if there is none of that name.
 func (s *Service) RemovePointer(ctx context.Context, c Caller, args NameArgs) (Removed, error) {
-	err := s.writes(ctx, c, args.AgentID, func(w writing) error { return w.agent.RemovePointer(args.Name) })
+	err := s.writes(ctx, c, args.AgentID, func(w writing) error { return w.agent.RemovePointer(strings.TrimSpace(args.Name)) })
 	return Removed{args.Name}, err
 }
 
