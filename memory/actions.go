@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"sallyport/memory/agent"
 	"sallyport/memory/refusal"
@@ -18,6 +19,7 @@ type BeginArgs struct {
 
 // BeginAction records a tool call before it is made.
 func (s *Service) BeginAction(ctx context.Context, c Caller, args BeginArgs) (out agent.Action, err error) {
+	args.Tool = strings.TrimSpace(args.Tool)
 	if args.Tool == "" || len(args.Tool) > agent.MaxTool {
 		return out, refusal.New("tool has %d bytes; it needs 1 to %d", len(args.Tool), agent.MaxTool)
 	}
@@ -85,7 +87,7 @@ func (s *Service) EndAction(ctx context.Context, c Caller, args EndArgs) (out ag
 		if err != nil {
 			return err
 		}
-		out = a.End(args.Status, result, ref, args.Error, args.Resolution, w.now)
+		out = a.End(args.Status, result, ref, args.Error, strings.TrimSpace(args.Resolution), w.now)
 		return w.agent.PutAction(out)
 	})
 	return out, err
