@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
-	"os"
 
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
@@ -28,11 +26,8 @@ func (allowServer) Check(context.Context, *authv3.CheckRequest) (*authv3.CheckRe
 	}, nil
 }
 
-func serveAllow(ctx context.Context, args []string) error {
-	if len(args) != 1 {
-		return errors.New(allowEverything + " takes the path of a socket")
-	}
-	l, err := new(net.ListenConfig).Listen(ctx, "unix", args[0])
+func serveAllow(ctx context.Context, socket string) error {
+	l, err := new(net.ListenConfig).Listen(ctx, "unix", socket)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
@@ -40,13 +35,4 @@ func serveAllow(ctx context.Context, args []string) error {
 	authv3.RegisterAuthorizationServer(server, allowServer{})
 	defer context.AfterFunc(ctx, server.Stop)()
 	return server.Serve(l)
-}
-
-// startAllow runs it as a process of its own.
-func (f *fleet) startAllow(ctx context.Context, socket string) (*process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("find this program: %w", err)
-	}
-	return f.start(ctx, self, allowEverything, socket)
 }

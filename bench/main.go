@@ -16,17 +16,19 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log"
 	"os"
 	"os/signal"
 	"syscall"
 )
 
 func main() {
+	log.SetFlags(0)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
-		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
-		os.Exit(1)
+	err := run(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		log.Fatalf("bench: %v", err)
 	}
 }
 
@@ -37,15 +39,19 @@ func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		return errUsage
 	}
-	switch args[0] {
-	case "straight":
+	benchmark := map[string]func(context.Context, options) (string, error){"straight": straight, "envoy": throughEnvoy}[args[0]]
+	server := map[string]func(context.Context, string) error{allowEverything: serveAllow, backend: serveBackend}[args[0]]
+	switch {
+	case benchmark != nil:
 		o, err := parse(args)
 		if err != nil {
 			return err
 		}
-		return straight(ctx, o)
-	case allowEverything: // started by the benchmark itself
-		return serveAllow(ctx, args[1:])
+		page, err := benchmark(ctx, o)
+		fmt.Print(page)
+		return err
+	case server != nil && len(args) == 2: // started by a benchmark, with the path of a socket
+		return server(ctx, args[1])
 	default:
 		return errUsage
 	}
@@ -58,8 +64,10 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.door, "door", o.door, "the sallyport binary")
 	flags.IntVar(&o.rounds, "rounds", o.rounds, "how many rounds")
 	flags.DurationVar(&o.window, "time", o.window, "how long each variant is measured in a round")
+	flags.DurationVar(&o.paced, "paced", o.paced, "envoy: how long latency is measured at each steady rate in a round")
 	flags.IntVar(&o.connections, "connections", o.connections, "how many connections ask, one question at a time on each")
 	flags.IntVar(&o.live, "live", o.live, "how many keys live: all of them are seen by the last variant")
+	flags.IntVar(&o.workers, "workers", o.workers, "envoy: how many worker threads it has")
 	quick := flags.Bool("quick", false, "whether everything works, in seconds; the figures say nothing")
 	if err := flags.Parse(args[1:]); err != nil {
 		return o, err

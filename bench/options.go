@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"time"
 )
 
@@ -11,29 +12,32 @@ type options struct {
 	rounds      int           // each variant has one turn in each
 	window      time.Duration // of a turn's measurement
 	settle      time.Duration // before it, under the same load
+	paced       time.Duration // how long latency is measured at each of the steady rates
 	connections int
-	live        int // keys in the key store
-	warm        int // keys that the warm variant sees
-	remembered  int // keys at which memory is measured, with the caches as they ship
+	workers     int    // of Envoy
+	opa         string // path of the opa-envoy-plugin binary, or empty
+	live        int    // keys in the key store
+	warm        int    // keys that the warm variant sees
+	remembered  int    // keys at which memory is measured, with the caches as they ship
 }
 
 func defaults() options {
 	return options{
-		door: "bin/sallyport", rounds: 7, window: 2 * time.Second, settle: 300 * time.Millisecond,
-		connections: 16, live: 100_000, warm: 1_000, remembered: 16_000,
+		door: "bin/sallyport", rounds: 7, window: 2 * time.Second, settle: 300 * time.Millisecond, paced: 2 * time.Second,
+		connections: 16, workers: 1, opa: os.Getenv("OPA_ENVOY"), live: 100_000, warm: 1_000, remembered: 16_000,
 	}
 }
 
 // quick is enough to see that everything works.
 func (o options) quick() options {
-	o.rounds, o.window, o.settle = 2, 50*time.Millisecond, 10*time.Millisecond
+	o.rounds, o.window, o.settle, o.paced = 2, 50*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond
 	o.live, o.warm, o.remembered = 3_000, 100, 500
 	return o
 }
 
 func (o options) check() error {
-	if o.rounds < 1 || o.window <= 0 || o.connections < 1 || o.live < o.remembered || o.remembered < o.warm || o.warm < 1 {
-		return errors.New("rounds, time and connections are at least 1, and there are at least as many live keys as are seen")
+	if o.rounds < 1 || o.window <= 0 || o.paced <= 0 || o.connections < 1 || o.workers < 1 || o.live < o.remembered || o.remembered < o.warm || o.warm < 1 {
+		return errors.New("rounds, time, connections and workers are at least 1, and there are at least as many live keys as are seen")
 	}
 	return nil
 }

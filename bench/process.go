@@ -61,6 +61,19 @@ func (f *fleet) start(ctx context.Context, program string, args ...string) (*pro
 	return p, nil
 }
 
+// startSelf runs this program as one of its own servers, on a socket, and waits until it serves.
+func (f *fleet) startSelf(ctx context.Context, as, socket string) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	p, err := f.start(ctx, self, as, socket)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.await(ctx, func(ctx context.Context) error { return listening(ctx, socket) })
+}
+
 func (p *process) wait() {
 	_ = p.cmd.Wait() // ProcessState tells
 	p.fleet.mu.Lock()

@@ -47,7 +47,12 @@ func TestTheReplayedCheckIsWhatEnvoySends(t *testing.T) {
 	authv3.RegisterAuthorizationServer(server, r)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
-	t.Cleanup(func() { server.Stop(); <-served })
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
 
 	e := envoytest.Start(t, theGateway("unix:"+socket, "unix:"+filepath.Join(dir, "backend.sock")))
 	request, err := http.NewRequest(http.MethodGet, e.URL+askedPath, nil)

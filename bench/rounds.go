@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
+	"log"
 	"math/rand/v2"
 	"slices"
 )
@@ -19,10 +19,10 @@ type variant struct {
 type figures map[string]float64
 
 // play gives every variant a turn in each round, in random order, so that what changes slowly changes for all alike.
-func play(ctx context.Context, rounds int, variants []*variant, progress io.Writer) error {
+func play(ctx context.Context, rounds int, variants []*variant) error {
 	for round := range rounds {
-		fmt.Fprintf(progress, "round %d of %d\n", round+1, rounds) //nolint:errcheck // only to be watched
-		for _, i := range rand.Perm(len(variants)) {
+		log.Printf("round %d of %d", round+1, rounds)
+		for _, i := range rand.Perm(len(variants)) { //nolint:gosec // an order, not a secret
 			v := variants[i]
 			got, err := v.turn(ctx)
 			if err != nil {

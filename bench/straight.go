@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"runtime"
-	"time"
+	"log"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -20,70 +18,37 @@ const (
 
 // straightRig is what `make bench` measures with.
 type straightRig struct {
-	options
-	fleet   *fleet
-	machine *machine
-	world   *world
+	*rig
 	checks  [][]byte // one a key
 	noKey   []byte
 	revoked []byte
 }
 
-// straight measures the door without Envoy.
-func straight(ctx context.Context, o options) error {
-	return measureStraight(ctx, o, os.Stdout, os.Stderr)
-}
-
-func measureStraight(ctx context.Context, o options, out, progress io.Writer) (err error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	f := &fleet{}
-	r := &straightRig{options: o, fleet: f, machine: &machine{fleet: f}}
-	load, before, err := r.machine.rest(ctx, o)
+// straight measures the door without Envoy, and returns what is to be printed.
+func straight(ctx context.Context, o options) (page string, err error) {
+	r, err := newRig(ctx, o)
 	if err != nil {
-		return err
+		return "", err
 	}
-	fmt.Fprintf(progress, "minting %d keys\n", o.live) //nolint:errcheck // only to be watched
-	if r.world, err = newWorld(ctx, o.live); err != nil {
-		return err
+	defer func() { err = errors.Join(err, r.close()) }()
+	s := &straightRig{rig: r}
+	if err := s.encode(); err != nil {
+		return "", err
 	}
-	defer func() { err = errors.Join(err, r.world.remove()) }()
-	defer f.stopAll()
-	if err := r.encode(); err != nil {
-		return err
-	}
-	fmt.Fprintln(progress, "filling caches") //nolint:errcheck // only to be watched
-	memory, err := r.memory(ctx)
+	log.Print("filling caches")
+	memory, err := s.memory(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
-	variants, err := r.variants(ctx)
+	variants, err := s.variants(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
-	live := variants[len(variants)-1]
-	if err := play(ctx, o.rounds, variants, progress); err != nil {
-		return err
+	if err := play(ctx, o.rounds, variants); err != nil {
+		return "", err
 	}
-	memory.live = live.of(rss).high
-	if err := r.report(out, variants, memory); err != nil {
-		return err
-	}
-	return r.machine.conditions(out, before, load)
-}
-
-// rest looks at the machine before anything is done.
-func (m *machine) rest(ctx context.Context, o options) (load string, s span, err error) {
-	load = loadAverage()
-	r, err := m.read()
-	if err != nil {
-		return load, s, err
-	}
-	if err := pause(ctx, o.window); err != nil {
-		return load, s, err
-	}
-	s, err = m.since(r)
-	return load, s, err
+	memory.live = variants[len(variants)-1].of(rss).high
+	return s.report(variants, memory), nil
 }
 
 func (r *straightRig) encode() (err error) {
@@ -142,7 +107,7 @@ const (
 func (r *straightRig) variants(ctx context.Context) ([]*variant, error) {
 	var out []*variant
 	for i, name := range []string{nameAllow, nameAgain} {
-		v, err := r.allow(ctx, name, r.world.socket(fmt.Sprintf("allow%d", i)))
+		v, err := r.allow(ctx, name, fmt.Sprintf("allow%d", i))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -159,18 +124,15 @@ func (r *straightRig) variants(ctx context.Context) ([]*variant, error) {
 	return append(out, warm, &variant{name: "cold: every key for the first time", turn: r.cold}, live), nil
 }
 
-func (r *straightRig) allow(ctx context.Context, name, socket string) (*variant, error) {
-	p, err := r.fleet.startAllow(ctx, socket)
+func (r *straightRig) allow(ctx context.Context, name, short string) (*variant, error) {
+	d, err := r.fleet.startAllow(ctx, r.world, short)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.await(ctx, func(ctx context.Context) error { return listening(ctx, socket) }); err != nil {
+	if err := r.checkAnswers(ctx, d.socket, false); err != nil {
 		return nil, err
 	}
-	if err := r.checkAnswers(ctx, socket, false); err != nil {
-		return nil, err
-	}
-	a, err := r.dial(socket)
+	a, err := r.dial(d.socket)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +140,7 @@ func (r *straightRig) allow(ctx context.Context, name, socket string) (*variant,
 		return nil, err
 	}
 	keys := &sequence{keys: r.options.warm}
-	return &variant{name: name, turn: func(ctx context.Context) (figures, error) { return r.measure(ctx, a, keys, p) }}, nil
+	return &variant{name: name, turn: func(ctx context.Context) (figures, error) { return r.measure(ctx, a, keys, d.process) }}, nil
 }
 
 // warm starts a door and shows it the keys.
@@ -189,6 +151,11 @@ func (r *straightRig) warm(ctx context.Context, name, socket string, n int, flag
 	}
 	keys := &sequence{keys: n}
 	return &variant{name: name, turn: func(ctx context.Context) (figures, error) {
+		if n == r.options.warm { // those whose TTL has passed since the last turn are read now, not while it is measured
+			if err := a.each(ctx, n); err != nil {
+				return nil, err
+			}
+		}
 		before, err := d.stats(ctx)
 		if err != nil {
 			return nil, err
@@ -270,34 +237,35 @@ func (r *straightRig) memory(ctx context.Context) (memoryUse, error) {
 	return m, nil
 }
 
-// report prints everything.
-func (r *straightRig) report(w io.Writer, variants []*variant, m memoryUse) error {
-	allow := variants[0]
+// report is everything, as Markdown.
+func (r *straightRig) report(variants []*variant, m memoryUse) string {
+	allow, warm, cold, live := variants[0], variants[2], variants[3], variants[4]
+	var page strings.Builder
+	r.heading(&page, "make bench", fmt.Sprintf("%d rounds of %s", r.rounds, r.window))
 	t := table{head: []string{"the door alone", "CPU of its process, µs a check", "of always-allow's", "checks/s", "of always-allow's"}}
 	for _, v := range variants {
 		t.add(v.name, v.of(cpuAuth).show("%.1f"), v.ratio(cpuAuth, allow).show("%.2f"), v.of(rate).show("%.0f"), v.ratio(rate, allow).show("%.2f"))
 	}
-	fmt.Fprintf(w, "`make bench`: %d connections, %d rounds of %s, %d CPUs, %s, %s/%s, %s.\n", //nolint:errcheck // write says it
-		r.connections, r.rounds, r.window, runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, time.Now().UTC().Format(time.DateOnly))
-	fmt.Fprintln(w, "Medians, with the lowest and the highest round.") //nolint:errcheck // write says it
-	fmt.Fprintln(w)                                                    //nolint:errcheck // write says it
-	if err := t.write(w); err != nil {
-		return err
-	}
+	t.write(&page)
+
 	const mib = 1 << 20
 	memory := table{head: []string{"memory", "resident, MiB", "bytes a key"}}
 	memory.add("just started", fmt.Sprintf("%.1f", m.empty/mib), "")
-	memory.add(fmt.Sprintf("%d keys seen, caches as they ship", r.remembered), fmt.Sprintf("%.1f", m.remembered/mib), fmt.Sprintf("%.0f", (m.remembered-m.empty)/float64(r.remembered)))
-	memory.add(fmt.Sprintf("%d keys seen, caches of that size", r.live), fmt.Sprintf("%.1f", m.live/mib), fmt.Sprintf("%.0f", (m.live-m.empty)/float64(r.live)))
-	if err := memory.write(w); err != nil {
-		return err
+	for _, seen := range []struct {
+		keys   int
+		caches string
+		held   float64
+	}{{r.remembered, "caches as they ship", m.remembered}, {r.live, "caches of that size", m.live}} {
+		memory.add(fmt.Sprintf("%d keys seen, %s", seen.keys, seen.caches), fmt.Sprintf("%.1f", seen.held/mib), fmt.Sprintf("%.0f", (seen.held-m.empty)/float64(seen.keys)))
 	}
-	warm, cold, live := variants[2], variants[3], variants[4]
-	held := m.remembered / mib
-	return writeGoals(w, []goal{
+	memory.write(&page)
+
+	writeGoals(&page, []goal{
 		{what: "warm, of always-allow's CPU", measured: warm.ratio(cpuAuth, allow), format: "%.2f", atMost: true, bound: 0.40},
 		{what: "cold, of always-allow's CPU", measured: cold.ratio(cpuAuth, allow), format: "%.2f", atMost: true, bound: 2.0},
 		{what: fmt.Sprintf("warm at %d live keys, of always-allow's CPU", r.live), measured: live.ratio(cpuAuth, allow), format: "%.2f", atMost: true, bound: 0.40},
-		{what: fmt.Sprintf("MiB at %d keys", r.remembered), measured: spread{held, held, held}, format: "%.1f", atMost: true, bound: 40},
+		{what: fmt.Sprintf("MiB at %d keys", r.remembered), measured: spreadOf([]float64{m.remembered / mib}), format: "%.1f", atMost: true, bound: 40},
 	})
+	r.conditions(&page)
+	return page.String()
 }

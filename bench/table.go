@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 )
 
@@ -14,13 +13,12 @@ type table struct {
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-func (t *table) write(w io.Writer) error {
+func (t *table) write(page *strings.Builder) {
 	lines := []string{row(t.head), strings.Repeat("|---", len(t.head)) + "|"}
 	for _, r := range t.rows {
 		lines = append(lines, row(r))
 	}
-	_, err := fmt.Fprintln(w, strings.Join(lines, "\n")+"\n")
-	return err
+	page.WriteString(strings.Join(lines, "\n") + "\n\n")
 }
 
 func row(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
@@ -58,21 +56,10 @@ func (g goal) row() []string {
 }
 
 // writeGoals prints what was wanted beside what was measured.
-func writeGoals(w io.Writer, goals []goal) error {
+func writeGoals(page *strings.Builder, goals []goal) {
 	t := table{head: []string{"wanted", "", "measured", ""}}
 	for _, g := range goals {
 		t.add(g.row()...)
 	}
-	return t.write(w)
-}
-
-// conditions says what the machine was like. Without it a figure is worth nothing.
-func (m *machine) conditions(w io.Writer, before span, loadBefore string) error {
-	t := m.total()
-	_, err := fmt.Fprintf(w, "Load average before: %s; neighbours took %.0f %% of the machine before, %.0f %% while it was measured.\n",
-		loadBefore, 100*before.neighbours(), 100*t.neighbours())
-	if err == nil && t.neighbours() > tooBusy {
-		_, err = fmt.Fprintf(w, "\n**INVALID**: neighbours took more than a quarter of the machine. Measure again when it is quiet.\n")
-	}
-	return err
+	t.write(page)
 }

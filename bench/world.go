@@ -20,8 +20,9 @@ type world struct {
 	keys    []string // that are good for longer than any run, in random order
 	revoked string   // one that is not
 	jwks    []byte
-	ids     []identity // of the keys, in their order
-	badID   string     // of the revoked one
+
+	ids       []identity // of the keys, in their order
+	revokedID identity
 }
 
 // identity is what a key says.
@@ -48,7 +49,7 @@ func newWorld(ctx context.Context, n int) (*world, error) {
 	return w, nil
 }
 
-func (w *world) remove() error { return os.RemoveAll(w.dir) }
+func (w *world) remove() error { return os.RemoveAll(w.dir) } //nolint:gosec // it made it
 
 // socket returns a path for a unix socket.
 func (w *world) socket(name string) string { return filepath.Join(w.dir, name+".sock") }
@@ -71,7 +72,8 @@ func (w *world) fill(ctx context.Context, n int) error {
 			return err
 		}
 	}
-	rand.Shuffle(n, func(i, j int) { // so that the order of use is not the order in the store
+	// So that the order of use is not the order in the store.
+	rand.Shuffle(n, func(i, j int) { //nolint:gosec // an order, not a secret
 		w.keys[i], w.keys[j] = w.keys[j], w.keys[i]
 		w.ids[i], w.ids[j] = w.ids[j], w.ids[i]
 	})
@@ -79,7 +81,7 @@ func (w *world) fill(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	w.revoked, w.badID = revoked, id.ID
+	w.revoked, w.revokedID = revoked, id
 	if err := store.Revoke(ctx, id.ID, "for the benchmark", time.Now()); err != nil {
 		return err
 	}
