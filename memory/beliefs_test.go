@@ -152,7 +152,7 @@ func TestRecallSelects(t *testing.T) {
 		args memory.RecallArgs
 		want string
 	}{
-		{"a query alone finds what shares a word", memory.RecallArgs{Query: "which pilots are there?"}, "senior pilot | pilot of boats"},
+		{"a query alone finds what shares a word", memory.RecallArgs{Query: "which pilots are there?"}, "pilot of boats | senior pilot"},
 		{"and nothing else", memory.RecallArgs{Query: "zebra crossing"}, ""},
 		{"small words find nothing", memory.RecallArgs{Query: "what is the about of a zebra"}, ""},
 		{"a question without words finds nothing", memory.RecallArgs{Query: "?!"}, ""},
@@ -167,10 +167,6 @@ func TestRecallSelects(t *testing.T) {
 	} {
 		t.Run(c.rule, func(t *testing.T) {
 			got := r.recall(c.args)
-			if c.args.AsOf != "" && c.args.Query != "" { // the ranks of equals are not promised
-				want(t, "number of answers", len(got), strings.Count(c.want, "|")+1)
-				return
-			}
 			want(t, "answer", values(got), c.want)
 		})
 	}

@@ -154,23 +154,20 @@ func (s *Service) folded(r Reader, f Filter, at time.Time) ([]belief.Belief, err
 			}
 		}
 	}
-	return s.ranked(r, f, at, out)
+	return ranked(f, out), nil
 }
 
-func (s *Service) ranked(r Reader, f Filter, at time.Time, found []belief.Belief) ([]belief.Belief, error) {
+// ranked puts what is believed in the order of the filter, and cuts it off at its limit.
+func ranked(f Filter, found []belief.Belief) []belief.Belief {
 	if f.Search == nil {
 		slices.SortFunc(found, inOrder)
 	} else {
-		matches, err := r.Matches(f.Search.Words, EventFilter{Subject: f.Subject, UpTo: &at})
-		if err != nil {
-			return nil, err
-		}
-		found = f.Search.rank(found, matches)
+		found = f.Search.Rank(found, f.Search.weights(found))
 	}
 	if f.Limit > 0 && len(found) > f.Limit {
 		found = found[:f.Limit]
 	}
-	return found, nil
+	return found
 }
 
 // addElsewhere adds to each belief, notes excepted, where else the subject has the same value.

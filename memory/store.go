@@ -80,8 +80,6 @@ type BeliefReader interface {
 	Latest(subject string, predicates []string) (*time.Time, error)
 	// Event returns one event; the second result is false if there is none of that id.
 	Event(id string) (belief.Event, bool, error)
-	// Matches returns the Seq of the statements that share a word with words, best first.
-	Matches(words []string, f EventFilter) ([]int64, error)
 	// Pairs returns the pairs that have events dated after from and not after to, in no order.
 	Pairs(from, to time.Time, subject string) ([]Pair, error)
 	// Predicates returns what the namespace defined; Predicate one of them, and false if there is none of that name.
@@ -115,8 +113,8 @@ type Filter struct {
 	Limit              int
 }
 
-// Search ranks beliefs: notes after all others; those of a span of time first; those that share words with the question
-// first, and among them by how rare the words are.
+// Search ranks beliefs: notes after all others; those of a span of time first; then by the words that they share with the
+// question, of which a rare one weighs more (Weight); then the newest first. Every store comes to the same order.
 type Search struct {
 	Words  []string
 	Span   belief.Span

@@ -11,9 +11,29 @@ const MaxQueryWords = 64
 // maxWordRunes bounds a word: what is longer (a key, an encoded file) is known by its beginning.
 const maxWordRunes = 64
 
-// SearchText is what a statement can be found by.
-func (e Event) SearchText() string {
-	return e.Subject + " " + spoken(e.Predicate) + " " + e.Value.String()
+// maxStems bounds by how many different words a belief is found: what comes later in a longer text is not searched.
+const maxStems = 4096
+
+// Stems returns what the belief can be found by.
+func (b Belief) Stems() []string {
+	return Stems(Words(b.Subject + " " + spoken(b.Predicate) + " " + b.Value.String()))
+}
+
+// Stems returns what is the same in all forms of a word, for each word, and each once.
+func Stems(words []string) []string {
+	var out []string
+	seen := make(map[string]bool, len(words))
+	for _, w := range words {
+		s := stem(fold(w))
+		if s == "" || seen[s] { // a mark alone leaves nothing
+			continue
+		}
+		seen[s] = true
+		if out = append(out, s); len(out) == maxStems {
+			break
+		}
+	}
+	return out
 }
 
 // Words splits a text into lower-case words: runs of letters, digits and the marks upon them. Scripts that are written

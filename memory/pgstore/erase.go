@@ -12,19 +12,16 @@ import (
 // are the operator's to let go of.
 func (s *Store) Erase(ctx context.Context, namespace string) error {
 	err := s.transaction(ctx, nil, func(tx *sql.Tx) error {
-		num, err := find(ctx, tx, namespace, "FOR UPDATE")
+		num, err := find(ctx, tx, namespace, true)
 		if err != nil || num == sqlstore.Unknown {
 			return err
-		}
-		if _, err := tx.ExecContext(ctx, "DELETE FROM words WHERE seq IN (SELECT seq FROM events WHERE namespace = $1)", num); err != nil {
-			return fmt.Errorf("erase words: %w", err)
 		}
 		return sqlstore.NewScope(ctx, tx, num, dialect).Erase()
 	})
 	if err != nil {
 		return err
 	}
-	for _, table := range append([]string{"words", "namespaces"}, sqlstore.Tables()...) {
+	for _, table := range append(sqlstore.Tables(), "namespaces") {
 		if _, err := s.db.ExecContext(ctx, "VACUUM "+table); err != nil {
 			return fmt.Errorf("clean up %s: %w", table, err)
 		}

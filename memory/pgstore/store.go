@@ -35,7 +35,26 @@ func Open(ctx context.Context, address string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{db: db.DB}, nil
+	s := &Store{db: db.DB}
+	if err := s.reindex(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// reindex indexes what was written before there was the index of words.
+func (s *Store) reindex(ctx context.Context) error {
+	names, err := s.listing(ctx, func(tx *sql.Tx) ([]string, error) { return sqlstore.Unindexed(ctx, tx) })
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		err := s.Write(ctx, name, func(w memory.Writer) error { return w.(*sqlstore.Scope).Reindex() })
+		if err != nil {
+			return fmt.Errorf("index words of before: %w", err)
+		}
+	}
+	return nil
 }
 
 // Close closes the connections.
@@ -52,13 +71,25 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // Namespaces returns names of namespaces.
 func (s *Store) Namespaces(ctx context.Context, after string, limit int) ([]string, error) {
-	return sqlstore.Names(ctx, s.db, dialect, after, limit)
+	return s.listing(ctx, func(tx *sql.Tx) ([]string, error) { return sqlstore.Names(ctx, tx, dialect, after, limit) })
+}
+
+// listing calls fn with a transaction that sees the names of all namespaces, and nothing that is in them.
+func (s *Store) listing(ctx context.Context, fn func(*sql.Tx) ([]string, error)) (names []string, err error) {
+	err = s.transaction(ctx, &sql.TxOptions{ReadOnly: true}, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "SELECT set_config('sallyport.listing', 'on', true)"); err != nil {
+			return fmt.Errorf("begin to list namespaces: %w", err)
+		}
+		names, err = fn(tx)
+		return err
+	})
+	return names, err
 }
 
 // Read calls fn with a snapshot of the namespace.
 func (s *Store) Read(ctx context.Context, namespace string, fn func(memory.Reader) error) error {
 	return s.transaction(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(tx *sql.Tx) error {
-		num, err := find(ctx, tx, namespace, "")
+		num, err := find(ctx, tx, namespace, false)
 		if err != nil {
 			return err
 		}
@@ -69,7 +100,7 @@ func (s *Store) Read(ctx context.Context, namespace string, fn func(memory.Reade
 // Write calls fn while it holds the lock of the namespace's own row: that is how writes to it wait for each other.
 func (s *Store) Write(ctx context.Context, namespace string, fn func(memory.Writer) error) error {
 	return s.transaction(ctx, nil, func(tx *sql.Tx) error {
-		num, err := find(ctx, tx, namespace, "FOR UPDATE")
+		num, err := find(ctx, tx, namespace, true)
 		if err != nil {
 			return err
 		}
@@ -90,7 +121,7 @@ func (s *Store) Write(ctx context.Context, namespace string, fn func(memory.Writ
 func (s *Store) Extend(ctx context.Context, leases []memory.Extension) error {
 	return s.transaction(ctx, nil, func(tx *sql.Tx) error {
 		for _, l := range leases {
-			num, err := find(ctx, tx, l.Namespace, "")
+			num, err := find(ctx, tx, l.Namespace, false)
 			if err != nil {
 				return err
 			}
@@ -120,16 +151,15 @@ func (s *Store) transaction(ctx context.Context, o *sql.TxOptions, fn func(*sql.
 }
 
 // find looks the namespace's number up and opens the second wall for it, until the transaction ends.
-func find(ctx context.Context, tx *sql.Tx, namespace, lock string) (num int64, err error) {
-	err = tx.QueryRowContext(ctx, "SELECT num, set_config('sallyport.namespace', num::TEXT, true) FROM namespaces WHERE name = $1 "+lock, namespace).
-		Scan(&num, new(string))
-	if errors.Is(err, sql.ErrNoRows) {
-		return sqlstore.Unknown, nil
-	}
-	if err != nil {
+func find(ctx context.Context, tx *sql.Tx, namespace string, toWrite bool) (int64, error) {
+	var num sql.NullInt64
+	if err := tx.QueryRowContext(ctx, "SELECT open_namespace($1, $2)", namespace, toWrite).Scan(&num); err != nil {
 		return sqlstore.Unknown, fmt.Errorf("find the namespace: %w", err)
 	}
-	return num, nil
+	if !num.Valid {
+		return sqlstore.Unknown, nil
+	}
+	return num.Int64, nil
 }
 
 // found makes the namespace, unless another does so at the same time, and locks it.
@@ -137,7 +167,7 @@ func found(ctx context.Context, tx *sql.Tx, namespace string) (int64, error) {
 	if _, err := tx.ExecContext(ctx, "INSERT INTO namespaces (name) VALUES ($1) ON CONFLICT DO NOTHING", namespace); err != nil {
 		return sqlstore.Unknown, fmt.Errorf("found the namespace: %w", err)
 	}
-	num, err := find(ctx, tx, namespace, "FOR UPDATE")
+	num, err := find(ctx, tx, namespace, true)
 	if err == nil && num == sqlstore.Unknown {
 		err = errors.New("found the namespace: it went away meanwhile")
 	}

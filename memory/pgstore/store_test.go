@@ -9,7 +9,6 @@ import (
 
 	"sallyport/internal/pgtest"
 	"sallyport/memory"
-	"sallyport/memory/belief"
 	"sallyport/memory/pgstore"
 	"sallyport/memory/storetest"
 )
@@ -55,48 +54,85 @@ func TestManyReplicasMayStartAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// A statement that forgot its namespace would see nothing of another: that is the second wall.
-func TestATransactionSeesOnlyTheNamespaceThatItNamed(t *testing.T) {
+// A statement that forgot its namespace would see nothing of another: that is the second wall. The tables are those that
+// the database has, so that one without the wall fails here.
+func TestATransactionSeesOnlyTheNamespaceThatItOpened(t *testing.T) {
 	address := pgtest.Start(t).Database(t)
 	s := open(t, address)
 	defer s.Close() //nolint:errcheck // a test
-	for _, ns := range []string{"one", "two"} {
-		err := s.Write(ctx, ns, func(w memory.Writer) error {
-			return w.Append([]belief.Event{{ID: "m-" + ns, Subject: "s", Predicate: "did", Value: belief.Text(ns)}})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	storetest.Fill(t, s, "one", "secret")
+	storetest.Fill(t, s, "two", "public")
 	db, err := sql.Open("pgx", address+"&search_path="+pgstore.Schema)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close() //nolint:errcheck // a test
+	seen := func(table, opened string) (own, all int) {
+		t.Helper()
+		tx, err := db.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tx.Rollback() //nolint:errcheck // nothing was written
+		number := "namespace"
+		if table == "namespaces" {
+			number = "num"
+		}
+		if opened != "" {
+			if _, err := tx.Exec("SELECT open_namespace($1, false)", opened); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err = tx.QueryRow("SELECT count(*) FILTER (WHERE "+number+" = nullif(current_setting('sallyport.namespace', true), '')::BIGINT), count(*) FROM "+table).Scan(&own, &all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return own, all
+	}
+	for _, table := range tables(t, db) {
+		for _, opened := range []string{"one", "two"} {
+			if own, all := seen(table, opened); own == 0 || all != own {
+				t.Errorf("having opened %s one sees %d rows of %s, %d of them its own", opened, all, table, own)
+			}
+		}
+		for _, opened := range []string{"", "three"} {
+			if _, all := seen(table, opened); all > 0 {
+				t.Errorf("having opened %q one sees %d rows of %s", opened, all, table)
+			}
+		}
+	}
 	tx, err := db.Begin()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tx.Rollback() //nolint:errcheck // a test
-	seen := func() string {
-		var ids string
-		if err := tx.QueryRow("SELECT coalesce(string_agg(id, ' '), '') FROM events").Scan(&ids); err != nil {
-			t.Fatal(err)
-		}
-		return ids
-	}
-	if got := seen(); got != "" {
-		t.Errorf("before it named any it sees %q", got)
-	}
-	if _, err := tx.Exec("SELECT set_config('sallyport.namespace', num::TEXT, true) FROM namespaces WHERE name = 'two'"); err != nil {
+	if _, err := tx.Exec("SELECT open_namespace('two', false)"); err != nil {
 		t.Fatal(err)
-	}
-	if got := seen(); got != "m-two" {
-		t.Errorf("having named two it sees %q", got)
 	}
 	if _, err := tx.Exec("UPDATE events SET namespace = namespace - 1"); err == nil || !strings.Contains(err.Error(), "row-level security") {
 		t.Errorf("a row was moved to another namespace: %v", err)
 	}
+}
+
+// tables returns those that the schema has, but for the one in which its version is noted.
+func tables(t *testing.T, db *sql.DB) (out []string) {
+	t.Helper()
+	rows, err := db.Query("SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'm', 'v') AND relname <> 'goose_db_version'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close() //nolint:errcheck // a test
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, name)
+	}
+	if err := rows.Err(); err != nil || len(out) < 2 {
+		t.Fatalf("tables: %v %v", out, err)
+	}
+	return out
 }
 
 func TestAnErrorHoldsNoPassword(t *testing.T) {

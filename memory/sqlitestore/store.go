@@ -35,7 +35,26 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the memory: %w", err)
 	}
-	return &Store{db: db}, nil
+	s := &Store{db: db}
+	if err := s.reindex(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open the memory: %w", err), s.Close())
+	}
+	return s, nil
+}
+
+// reindex indexes what was written before there was the index of words.
+func (s *Store) reindex(ctx context.Context) error {
+	names, err := sqlstore.Unindexed(ctx, s.db.Read)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		err := s.Write(ctx, name, func(w memory.Writer) error { return w.(*sqlstore.Scope).Reindex() })
+		if err != nil {
+			return fmt.Errorf("index words of before: %w", err)
+		}
+	}
+	return nil
 }
 
 // Close closes the file.

@@ -2,14 +2,13 @@ package sqlitestore
 
 import (
 	"encoding/json"
-	"strconv"
+	"fmt"
 	"strings"
 
-	"sallyport/memory/belief"
 	"sallyport/memory/sqlstore"
 )
 
-// dialect is SQLite's.
+// dialect is SQLite's. Lists are handed over as JSON.
 var dialect = &sqlstore.Dialect{
 	Pairs: func(subjects, keys []string) (string, []any, error) {
 		pairs := make([][2]string, len(subjects))
@@ -19,52 +18,29 @@ var dialect = &sqlstore.Dialect{
 		raw, err := json.Marshal(pairs)
 		return "(SELECT value ->> 0 AS subject, value ->> 1 AS same FROM json_each(?)) w", []any{string(raw)}, err
 	},
-	Index: func(ns, seq int64, text string) (string, []any) {
-		return "INSERT INTO words (rowid, text) VALUES (?, ?)", []any{seq, indexed(ns, text)}
+	List: func(texts []string) (string, any, error) {
+		raw, err := json.Marshal(texts)
+		return "json_each(?)", string(raw), err
 	},
-	Matches: func(ns int64, words []string) (string, []any) {
-		return "SELECT rowid AS seq, rank FROM words WHERE words MATCH ?", []any{anyOf(ns, words)}
+	OneOf: func(column string, texts []string) (string, any, error) {
+		raw, err := json.Marshal(texts)
+		return column + " IN (SELECT value FROM json_each(?))", string(raw), err
 	},
-}
-
-// The word index is one for all namespaces, but a namespace must neither find nor pay for another's words, and how rare a
-// word is elsewhere must not show in its ranking. So every word carries the namespace's number in front, spelled in
-// consonants: the stemmer takes a word's ending off by counting the vowels in front of it, and consonants do not change
-// that. The mark that ends the number is not one of its digits, so no two namespaces share a word.
-const (
-	digits = "bcdfghjklm" // for 0 to 9
-	mark   = 'q'
-)
-
-func prefix(ns int64) string {
-	var b strings.Builder
-	for _, d := range strconv.FormatInt(ns, 10) {
-		b.WriteByte(digits[d-'0'])
-	}
-	b.WriteRune(mark)
-	return b.String()
-}
-
-// indexed is the text of a statement as the index sees it.
-func indexed(ns int64, text string) string {
-	p := prefix(ns)
-	words := belief.Words(text)
-	var b strings.Builder
-	for _, w := range words {
-		b.WriteString(p)
-		b.WriteString(w)
-		b.WriteByte(' ')
-	}
-	return b.String()
-}
-
-// anyOf asks the index for the statements that share a word. Words hold letters, digits and marks only, so quotes are
-// enough to keep them from being read as part of the query language.
-func anyOf(ns int64, words []string) string {
-	p := prefix(ns)
-	terms := make([]string, len(words))
-	for i, w := range words {
-		terms[i] = `"` + p + w + `"`
-	}
-	return strings.Join(terms, " OR ")
+	Counts: func(stems []string, beliefs []int64) (string, []any, error) {
+		pairs := make([][2]any, len(stems))
+		for i := range stems {
+			pairs[i] = [2]any{stems[i], beliefs[i]}
+		}
+		raw, err := json.Marshal(pairs)
+		return "(SELECT value ->> 0 AS stem, value ->> 1 AS beliefs FROM json_each(?))", []any{string(raw)}, err
+	},
+	EachWord: func(words []sqlstore.Word, inner sqlstore.Inner) (string, []any) {
+		var parts []string
+		var args []any
+		for _, w := range words {
+			parts = append(parts, fmt.Sprintf("SELECT *, %d AS weight FROM (%s?%s LIMIT %d)", w.Weight, inner.Select, inner.Rest, w.Most))
+			args = append(append(append(args, inner.SelectArgs...), w.Stem), inner.RestArgs...)
+		}
+		return strings.Join(parts, " UNION ALL "), args
+	},
 }

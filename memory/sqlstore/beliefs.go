@@ -13,45 +13,22 @@ const beliefColumns = `b.seq, b.id, b.subject, b.predicate, b.observed_at, b.val
 
 // Beliefs returns what all events amount to.
 func (s *Scope) Beliefs(f memory.Filter) ([]belief.Belief, error) {
-	where, args := s.beliefConditions(f)
-	query := "SELECT " + beliefColumns + " FROM beliefs b WHERE " + where + " ORDER BY b.note, b.subject, b.predicate, b.observed_at, b.seq"
 	if f.Search != nil {
-		query, args = s.searched(*f.Search, where, args)
+		return s.searched(f)
 	}
+	where, args := s.beliefConditions(f)
+	return s.beliefs("SELECT "+beliefColumns+" FROM beliefs b WHERE "+where+
+		" ORDER BY b.note, b.subject, b.predicate, b.observed_at, b.seq"+limit(f.Limit), args)
+}
+
+func (s *Scope) beliefs(query string, args []any) ([]belief.Belief, error) {
 	var out []belief.Belief
-	err := s.rows("read beliefs", query+limit(f.Limit), args, func(r row) error {
+	err := s.rows("read beliefs", query, args, func(r row) error {
 		b, err := scanBelief(r)
 		out = append(out, b)
 		return err
 	})
 	return out, err
-}
-
-// searched ranks the beliefs that fulfil where. The statements that share a word are looked up once and kept, since asking
-// the word index anew for each belief would cost the square of their number. A question that only selects by words begins
-// with them; any other looks at every belief that fulfils where.
-func (s *Scope) searched(q memory.Search, where string, args []any) (string, []any) {
-	inSpan, spanArgs := "(1 = 0)", []any(nil)
-	if !q.Span.IsZero() {
-		inSpan, spanArgs = "(b.observed_at >= ? AND b.observed_at < ?)", []any{stamp(q.Span.From), stamp(q.Span.To)}
-	}
-	var all []any
-	matches := "SELECT 0 AS seq, 0.0 AS rank WHERE 1 = 0"
-	if len(q.Words) > 0 {
-		matches, all = s.dialect.Matches(s.ns, q.Words)
-	}
-	from := "beliefs b LEFT JOIN m ON m.seq = b.seq"
-	if q.Select && q.Span.IsZero() {
-		from, where = "m CROSS JOIN beliefs b", where+" AND b.seq = m.seq" // CROSS keeps this order in SQLite
-	}
-	all = append(all, args...)
-	if q.Select {
-		where += " AND (m.seq IS NOT NULL OR " + inSpan + ")"
-		all = append(all, spanArgs...)
-	}
-	all = append(all, spanArgs...)
-	return "WITH m AS MATERIALIZED (" + matches + ") SELECT " + beliefColumns + " FROM " + from + " WHERE " + where +
-		" ORDER BY b.note, " + inSpan + " DESC, m.rank IS NULL, m.rank, b.observed_at DESC, b.seq DESC", all
 }
 
 // Elsewhere returns the beliefs, notes left out, that have the subject and value of one of those given.
@@ -73,13 +50,7 @@ func (s *Scope) Elsewhere(of []belief.Belief) ([]belief.Belief, error) {
 	}
 	query := "SELECT DISTINCT " + beliefColumns + " FROM " + source + " CROSS JOIN beliefs b WHERE b.namespace = ? AND " + sameSubject +
 		" AND b.same = w.same AND b.note = 0 ORDER BY b.predicate, b.observed_at, b.seq" // CROSS keeps this order in SQLite
-	var out []belief.Belief
-	err = s.rows("read beliefs of the same value", query, append(args, s.ns), func(r row) error {
-		b, err := scanBelief(r)
-		out = append(out, b)
-		return err
-	})
-	return out, err
+	return s.beliefs(query, append(args, s.ns))
 }
 
 // PutBeliefs writes beliefs whose events are appended.
@@ -96,6 +67,9 @@ func (s *Scope) PutBeliefs(beliefs []belief.Belief) error {
 		if err != nil {
 			return err
 		}
+		if err := s.index(b); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -103,7 +77,7 @@ func (s *Scope) PutBeliefs(beliefs []belief.Belief) error {
 // DropBeliefs takes beliefs away; their events stay.
 func (s *Scope) DropBeliefs(beliefs []belief.Belief) error {
 	for _, b := range beliefs {
-		if err := s.exec("drop a belief", "DELETE FROM beliefs WHERE namespace = ? AND seq = ?", s.ns, b.Seq); err != nil {
+		if err := s.drop("b.namespace = ? AND b.seq = ?", []any{s.ns, b.Seq}); err != nil {
 			return err
 		}
 	}
@@ -113,11 +87,24 @@ func (s *Scope) DropBeliefs(beliefs []belief.Belief) error {
 // ReplaceBeliefs puts beliefs in the place of all that the pair has.
 func (s *Scope) ReplaceBeliefs(p memory.Pair, beliefs []belief.Belief) error {
 	where, args := s.beliefConditions(memory.Filter{Subject: p.Subject, Predicate: p.Predicate})
-	err := s.exec("drop a pair's beliefs", "DELETE FROM beliefs AS b WHERE "+where, args...)
-	if err != nil {
+	if err := s.drop(where, args); err != nil {
 		return err
 	}
 	return s.PutBeliefs(beliefs)
+}
+
+func (s *Scope) drop(where string, args []any) error {
+	columns := strings.ReplaceAll(beliefColumns, "b.", "") // SQLite knows no alias here
+	dropped, err := s.beliefs("DELETE FROM beliefs AS b WHERE "+where+" RETURNING "+columns, args)
+	if err != nil {
+		return err
+	}
+	for _, b := range dropped {
+		if err := s.unindex(b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Scope) beliefConditions(f memory.Filter) (string, []any) {

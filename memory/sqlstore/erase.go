@@ -3,12 +3,12 @@ package sqlstore
 import "slices"
 
 // tables are all that hold rows of a namespace, those first that refer to others.
-var tables = []string{"usage", "vectors", "beliefs", "events", "predicates", "sessions", "states", "turns", "outputs", "pointers", "actions", "agents"}
+var tables = []string{"usage", "vectors", "words", "word_counts", "beliefs", "events", "predicates", "sessions", "states", "turns", "outputs", "pointers", "actions", "agents"}
 
 // Tables returns the names of the tables that Erase empties of a namespace.
 func Tables() []string { return slices.Clone(tables) }
 
-// Erase deletes every row of the namespace, but for the index of words, which is the engine's own.
+// Erase deletes every row of the namespace.
 func (s *Scope) Erase() error {
 	for _, t := range tables {
 		if err := s.exec("erase "+t, "DELETE FROM "+t+" WHERE namespace = ?", s.ns); err != nil {

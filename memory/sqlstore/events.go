@@ -31,19 +31,8 @@ func (s *Scope) Append(events []belief.Event) error {
 			return err
 		}
 		s.grown(e.Subject, e.Predicate, value, replaces, e.Evidence)
-		if e.Retraction {
-			continue
-		}
-		if err := s.index(*e); err != nil {
-			return err
-		}
 	}
 	return nil
-}
-
-func (s *Scope) index(e belief.Event) error {
-	statement, args := s.dialect.Index(s.ns, e.Seq, e.SearchText())
-	return s.exec("index an event's words", statement, args...)
 }
 
 // Events returns events in order of time.
@@ -94,25 +83,6 @@ func (s *Scope) Event(id string) (belief.Event, bool, error) {
 		return err
 	})
 	return e, ok, err
-}
-
-// Matches returns the statements that share a word with words, best first.
-func (s *Scope) Matches(words []string, f memory.EventFilter) ([]int64, error) {
-	if len(words) == 0 {
-		return nil, nil
-	}
-	where, args := s.eventConditions(f)
-	matches, all := s.dialect.Matches(s.ns, words)
-	query := "SELECT events.seq FROM (" + matches + ") m JOIN events ON events.seq = m.seq WHERE " + where +
-		" ORDER BY m.rank, events.observed_at DESC, events.seq DESC" + limit(f.Limit)
-	var out []int64
-	err := s.rows("search events", query, append(all, args...), func(r row) error {
-		var seq int64
-		err := r.Scan(&seq)
-		out = append(out, seq)
-		return err
-	})
-	return out, err
 }
 
 // Pairs returns the pairs that have events in a stretch of time.

@@ -7,11 +7,25 @@ import (
 	"fmt"
 )
 
-// Names returns names of namespaces in alphabetical order, at most limit of those that come after one. It is the only
-// statement that is about no namespace: it tells what there is, and nothing that is in it.
-func Names(ctx context.Context, db *sql.DB, d *Dialect, after string, limit int) (out []string, err error) {
+// Names returns names of namespaces in alphabetical order, at most limit of those that come after one. With Unindexed its
+// statement is the only one that is about no namespace: it tells what there is, and nothing that is in it.
+func Names(ctx context.Context, from Querier, d *Dialect, after string, limit int) ([]string, error) {
 	query, args := d.spell("SELECT name FROM namespaces WHERE name > ? ORDER BY name LIMIT ?", []any{after, limit})
-	rows, err := db.QueryContext(ctx, query, args...)
+	return names(ctx, from, query, args)
+}
+
+// Unindexed returns the names of namespaces whose beliefs are not in the index of words yet.
+func Unindexed(ctx context.Context, from Querier) ([]string, error) {
+	return names(ctx, from, "SELECT name FROM namespaces WHERE indexed = 0", nil)
+}
+
+// Querier is a database or a transaction.
+type Querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+func names(ctx context.Context, from Querier, query string, args []any) (out []string, err error) {
+	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list namespaces: %w", err)
 	}

@@ -28,11 +28,14 @@ type Dialect struct {
 	// Pairs returns a row source w with the columns subject and same, and subject_key where KeyedByHash, that holds the
 	// subjects and keys of values given.
 	Pairs func(subjects, keys []string) (source string, args []any, err error)
-	// Index returns the statement that makes a text findable under the number of its event.
-	Index func(namespace, seq int64, text string) (statement string, args []any)
-	// Matches returns a query for the columns seq and rank of the events that share one of the words, which are not none;
-	// the best have the smallest rank.
-	Matches func(namespace int64, words []string) (query string, args []any)
+	// List returns a row source whose column value holds texts, and its one parameter.
+	List func(texts []string) (source string, arg any, err error)
+	// OneOf returns a condition that a column has one of some texts, and its one parameter.
+	OneOf func(column string, texts []string) (condition string, arg any, err error)
+	// Counts returns a row source with the columns stem and beliefs.
+	Counts func(stems []string, beliefs []int64) (source string, args []any, err error)
+	// EachWord returns a query for the rows of each word's inner query, and its weight beside them.
+	EachWord func(words []Word, inner Inner) (query string, args []any)
 
 	numbered sync.Map // statements as they are written here, to statements with numbered parameters
 }
@@ -44,7 +47,8 @@ type Scope struct {
 	tx      *sql.Tx
 	ns      int64
 	dialect *Dialect
-	added   limits.Usage // by this transaction
+	added   limits.Usage     // by this transaction
+	counts  map[string]int64 // by this transaction: how many more beliefs hold a stem
 }
 
 var _ memory.Writer = (*Scope)(nil)

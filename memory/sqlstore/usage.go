@@ -11,8 +11,11 @@ func (s *Scope) Usage() (held, added limits.Usage, err error) {
 	return held, s.added, err
 }
 
-// Count writes what the transaction has added to the sum. It is the last that a write does.
+// Count writes what the transaction has added to the sum, and to the counts of words. It is the last that a write does.
 func (s *Scope) Count() error {
+	if err := s.countWords(); err != nil {
+		return err
+	}
 	if s.added == (limits.Usage{}) {
 		return nil
 	}

@@ -179,10 +179,62 @@ func search(t *testing.T, open Open) {
 	find("a span of time goes first", memory.Filter{}, memory.Search{Words: []string{"kafka"}, Span: span, Select: true},
 		"Café in Zürich | postgres databases | kafka and more kafka | kafka everywhere")
 	find("and selects by itself", memory.Filter{}, memory.Search{Span: span, Select: true}, "Café in Zürich | postgres databases")
-	read(t, s, func(r memory.Reader) error {
-		upTo := day(2)
-		found, err := r.Matches([]string{"kafka"}, memory.EventFilter{UpTo: &upTo})
-		want(t, "statements up to an instant", len(found), 1)
-		return err
+}
+
+// ranking wants an order that is the same on every engine: what a word weighs is told from how many hold it.
+func ranking(t *testing.T, open Open) {
+	s := fresh(t, open)
+	const many = 3000 // more than a search looks at
+	write(t, s, func(w memory.Writer) error {
+		for i := range many {
+			value := fmt.Sprintf("even thing%d", i)
+			if i%2 == 1 {
+				value = fmt.Sprintf("odd thing%d", i)
+			}
+			if i%1000 == 500 {
+				value += " rare"
+			}
+			at := day(0).Add(time.Duration(i) * time.Second)
+			if err := put(w, statement(fmt.Sprintf("m-%d", i), fmt.Sprintf("subject%d", i%3), "uses_technology", value, at)); err != nil {
+				return err
+			}
+		}
+		return put(w, statement("m-note", "subject0", belief.Note, "a rare even note", day(9)), statement("m-few", "few", "did", "odd even", day(-1)))
 	})
+	find := func(rule string, f memory.Filter, wanted string, words ...string) {
+		t.Helper()
+		if f.Search == nil {
+			f.Search = &memory.Search{Select: true}
+		}
+		f.Search.Words = words
+		read(t, s, func(r memory.Reader) error {
+			found, err := r.Beliefs(f)
+			want(t, rule, values(found), wanted)
+			return err
+		})
+	}
+	span := belief.Span{From: day(0).Add(10 * time.Second), To: day(0).Add(13 * time.Second)}
+	find("of equals the newest", memory.Filter{Limit: 3}, "even thing2998 | even thing2996 | even thing2994", "even")
+	find("a rare word weighs more than a common one", memory.Filter{Limit: 4}, "even thing2500 rare | even thing1500 rare | even thing500 rare | odd thing2999", "odd", "rare")
+	find("each word counts", memory.Filter{Limit: 4}, "even thing2500 rare | even thing1500 rare | even thing500 rare | even thing2998", "even", "rare")
+	find("the rarest word finds what is old", memory.Filter{Limit: 2}, "even thing10 | odd thing2999", "odd", "thing10")
+	find("notes last, when there is room", memory.Filter{Limit: 4}, "even thing2500 rare | even thing1500 rare | even thing500 rare | a rare even note", "rare")
+	find("of a subject that has many", memory.Filter{Subject: "subject0", Limit: 2}, "even thing2994 | even thing2988", "even")
+	find("of a subject that has few", memory.Filter{Subject: "few", Limit: 2}, "odd even", "even")
+	find("a search that only orders is filled up with the newest", memory.Filter{Subject: "subject1", Limit: 2, Search: &memory.Search{}},
+		"odd thing2899 | even thing2998", "thing2899")
+	find("of a predicate", memory.Filter{Predicate: "uses_technology", Limit: 2, Search: &memory.Search{}}, "even thing4 | odd thing2999", "thing4")
+	find("a span first, by words within it", memory.Filter{Limit: 5, Search: &memory.Search{Select: true, Span: span}},
+		"odd thing11 | even thing12 | even thing10 | odd thing2999 | odd thing2997", "odd")
+	before := day(0).Add(5 * time.Second)
+	find("no later than an instant", memory.Filter{Limit: 2, Before: &before}, "even thing4 | even thing2", "even")
+	find("as sure as asked", memory.Filter{Limit: 2, MinConfidence: 0.5}, "", "even")
+	write(t, s, func(w memory.Writer) error {
+		found, err := w.Beliefs(memory.Filter{Limit: 1, Search: &memory.Search{Words: []string{"thing2998"}, Select: true}})
+		if err != nil {
+			return err
+		}
+		return w.DropBeliefs(found)
+	})
+	find("nothing that was dropped", memory.Filter{Limit: 1}, "even thing2996", "even")
 }

@@ -170,7 +170,7 @@ func whole(t *testing.T, store memory.Store, had written, acknowledged int) (has
 			return err
 		}
 		has.turns = len(turns)
-		found, err := r.Matches([]string{"number"}, memory.EventFilter{})
+		found, err := r.Beliefs(memory.Filter{Search: &memory.Search{Words: []string{"number"}, Select: true}})
 		if err != nil {
 			return err
 		}

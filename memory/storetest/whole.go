@@ -49,6 +49,22 @@ func fill(t *testing.T, s memory.Store, namespace, secret string) {
 	}
 }
 
+// Fill writes something to every table that a namespace can have rows in.
+func Fill(t *testing.T, s memory.Store, namespace, secret string) {
+	t.Helper()
+	fill(t, s, namespace, secret)
+	err := s.Write(ctx, namespace, func(w memory.Writer) error {
+		missing, err := w.WithoutVector("model", 1, 1)
+		if err != nil {
+			return err
+		}
+		return w.PutVectors("model", []memory.Vector{{Seq: missing[0], Numbers: []float32{1}}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func exported(t *testing.T, s memory.Store, namespace string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -112,8 +128,8 @@ func erasing(t *testing.T, open Open) {
 	}
 	find := func(namespace, word string) (n int) {
 		err := s.Read(ctx, namespace, func(r memory.Reader) error {
-			matches, err := r.Matches([]string{word}, memory.EventFilter{})
-			n = len(matches)
+			found, err := r.Beliefs(memory.Filter{Search: &memory.Search{Words: []string{word}, Select: true}})
+			n = len(found)
 			return err
 		})
 		if err != nil {

@@ -1,4 +1,4 @@
-package pgstore
+package belief
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// fold takes the accents off Latin letters and writes Greek ones in their first form, as SQLite's tokenizer does.
+// fold takes the accents off Latin letters and writes Greek ones in their first form.
 func fold(word string) string {
 	return strings.Map(func(r rune) rune {
 		const ascii, firstMark, lastMark = 0x80, 0x0300, 0x036f
@@ -20,8 +20,6 @@ func fold(word string) string {
 			return unicode.ToLower(unicode.ToUpper(r))
 		case r == 'ſ', r == 'ẛ':
 			return 's'
-		case r == 'ǡ': // SQLite's table lacks it
-			return r
 		case unicode.Is(unicode.Latin, r):
 			if base := norm.NFD.String(string(r))[0]; base < ascii {
 				return rune(base)
@@ -31,8 +29,8 @@ func fold(word string) string {
 	}, word)
 }
 
-// stem takes the endings off an English word: Porter's algorithm, letter by letter as SQLite's stemmer does it, so that
-// both engines find the same. Words of less than three or more than 63 bytes stay as they are.
+// stem takes the endings off an English word by Porter's algorithm. Words of less than three or more than 63 bytes stay as
+// they are.
 func stem(word string) string {
 	const shortest, longest = 3, 63
 	if len(word) < shortest || len(word) > longest {
