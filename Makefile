@@ -5,7 +5,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help build tools run demo test lint fmt sidecar soak bench-memory clean
+.PHONY: help build tools run demo test lint fmt sidecar soak bench-memory bench-revocation clean
 
 TOOLS   := .tools
 PYTHON  ?= python3
@@ -67,6 +67,9 @@ soak: build tools ## the long runs: 20,000 operations beside the reference, 100 
 
 bench-memory: build tools ## the memory beside the reference; many minutes
 	@go test ./memory/difftest -run TestSpeed -count=1 -v -speed -timeout 60m
+
+bench-revocation: tools ## how soon five replicas on one PostgreSQL refuse what one of them revoked
+	@go test ./internal/keystore -run - -bench Revocation -benchtime 1x
 
 sidecar: ## render envoy/sidecar.yaml anew
 	@go test ./envoy -run TestSidecar -update

@@ -14,12 +14,15 @@ import (
 	"sallyport/internal/pgtest"
 )
 
+// cutListeners ends the connections that listen, and no other.
+const cutListeners = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+
 func TestAWatchWhoseConnectionIsLostEndsAndTheNextOneResyncs(t *testing.T) {
 	address := pgtest.Start(t).Database(t)
 	s := openAt(t, address)
 	h := follow(t, s)
 	began := time.Now()
-	pgtest.Execute(t, address, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'")
+	pgtest.Execute(t, address, cutListeners)
 	if err := await(t, "the watch ends", h.ended); err == nil {
 		t.Error("the watch ended without an error")
 	}

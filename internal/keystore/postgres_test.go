@@ -97,12 +97,20 @@ type heard struct {
 
 func follow(t testing.TB, s keystore.Store) *heard {
 	t.Helper()
+	return followWith(t, s, func(string, time.Time) {}, func() {})
+}
+
+// followWith tells others, too.
+func followWith(t testing.TB, s keystore.Store, revoked func(id string, at time.Time), resync func()) *heard {
+	t.Helper()
 	const many = 4096
 	h := &heard{ids: make(chan string, many), resyncs: make(chan struct{}, many), ended: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		h.ended <- s.WatchRevocations(ctx, func(id string, _ time.Time) { h.ids <- id }, func() { h.resyncs <- struct{}{} })
+		h.ended <- s.WatchRevocations(ctx,
+			func(id string, at time.Time) { revoked(id, at); h.ids <- id },
+			func() { resync(); h.resyncs <- struct{}{} })
 	})
 	t.Cleanup(func() { cancel(); wg.Wait() })
 	await(t, "the watch resyncs", h.resyncs)
