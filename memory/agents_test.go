@@ -385,6 +385,24 @@ func TestMemoriesInABriefing(t *testing.T) {
 	if got.Memories[0].DaysAgo != nil || !strings.Contains(got.Briefing, "Kafka") {
 		t.Errorf("got %+v", got.Memories)
 	}
+	for member, found := range map[string]string{
+		"goal": "Kafka", "focus": "Kafka", "open_questions": "Kafka",
+		"plan": "", "progress": "", "decisions": "", "notes": "", // what was done and thought is not what is looked for
+	} {
+		said := json.RawMessage(`"about kafka"`)
+		if member == "open_questions" || member == "plan" || member == "decisions" {
+			said = json.RawMessage(`["about kafka"]`)
+		}
+		r.mustResume(c, resume(member))
+		if _, err := r.UpdateState(ctx, c, member, map[string]json.RawMessage{member: said}); err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.AgentContext(ctx, c, named(member))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, "memories by "+member, values(got.Memories), found)
+	}
 }
 
 func TestEndingActions(t *testing.T) {
