@@ -262,11 +262,9 @@ func (s *Service) brief(r Reader, a access) (agent.Context, error) {
 	return agent.Brief(m, a.session.TokenBudget), nil
 }
 
-// memoriesOf finds what is remembered about the things that a working state speaks of.
+// memoriesOf finds what is remembered about what an agent is after: its goal, its focus and the questions that are open.
 func (s *Service) memoriesOf(r Reader, st agent.State, now time.Time) ([]belief.Belief, error) {
-	text := strings.Join([]string{
-		st.Goal, st.Focus, strings.Join(st.Plan, " "), st.Progress, strings.Join(st.OpenQuestions, " "), strings.Join(st.Decisions, " "), st.Notes,
-	}, " ")
+	text := strings.Join(append([]string{st.Goal, st.Focus}, st.OpenQuestions...), " ")
 	words := belief.QueryWords(belief.Words(text))
 	found, err := s.believed(r, Filter{Search: &Search{Words: words, Select: true}, Limit: maxMemories}, now)
 	return plainAll(found), err
