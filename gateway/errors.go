@@ -23,6 +23,7 @@ const (
 	CodeMethodNotAllowed  Code = "method_not_allowed"
 	CodeRenewWithToken    Code = "renew_with_token"
 	CodeRateLimited       Code = "rate_limited"
+	CodeLimitExceeded     Code = "limit_exceeded"
 	CodeUnavailable       Code = "unavailable"
 	CodeNotPermitted      Code = "not_permitted"
 	CodeInternal          Code = "internal"

@@ -73,7 +73,11 @@ func (s *Service) EndAction(ctx context.Context, c Caller, args EndArgs) (out ag
 	if err := checkContent(args.Result); err != nil {
 		return out, err
 	}
-	err = s.writes(ctx, c, args.AgentID, func(w writing) error {
+	write := s.write
+	if args.Result == "" && args.Error == "" && args.Resolution == "" {
+		write = s.writeAnyway
+	}
+	err = s.writesBy(ctx, write, c, args.AgentID, func(w writing) error {
 		a, ok, err := w.Action(args.AgentID, *args.Seq)
 		switch {
 		case err != nil:

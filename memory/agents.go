@@ -83,11 +83,16 @@ func (s *Service) reading(ctx context.Context, c Caller, agentID string, fn func
 
 // writes calls fn for a session that holds the agent's lease. The store checks the epoch in the same transaction.
 func (s *Service) writes(ctx context.Context, c Caller, agentID string, fn func(writing) error) error {
+	return s.writesBy(ctx, s.write, c, agentID, fn)
+}
+
+// writesBy is writes by s.write or s.writeAnyway.
+func (s *Service) writesBy(ctx context.Context, write func(context.Context, Caller, func(Writer) error) error, c Caller, agentID string, fn func(writing) error) error {
 	if err := checkAgent(c, agentID); err != nil {
 		return err
 	}
 	var held access
-	err := s.write(ctx, c, func(w Writer) error {
+	err := write(ctx, c, func(w Writer) error {
 		a, err := s.look(w, c, agentID)
 		if err != nil {
 			return err

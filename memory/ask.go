@@ -170,7 +170,7 @@ func (s *Service) Forget(ctx context.Context, c Caller, a ForgetArgs) (out Forge
 	if subject == "" {
 		return out, refusal.New("subject is missing")
 	}
-	err = s.write(ctx, c, func(w Writer) error {
+	err = s.writeAnyway(ctx, c, func(w Writer) error {
 		p, err := s.registered(w, a.Predicate)
 		if err != nil {
 			return err

@@ -63,13 +63,18 @@ func (s *Service) Resume(ctx context.Context, c Caller, args ResumeArgs) (out ag
 // transaction: who is not told of a lease must not have taken it.
 func (s *Service) entering(ctx context.Context, c Caller, agentID string, fn func(Writer, access) error) (out agent.Context, err error) {
 	var after access
-	err = s.write(ctx, c, func(w Writer) error {
+	err = s.writeAnyway(ctx, c, func(w Writer) error {
 		before, err := s.look(w, c, agentID)
 		if err != nil {
 			return err
 		}
 		if err := fn(w, before); err != nil {
 			return err
+		}
+		if before.session == nil && before.record.Lease.Epoch == 0 { // an agent that nobody has held yet
+			if err := s.room(w); err != nil {
+				return err
+			}
 		}
 		if after, err = s.look(w, c, agentID); err != nil {
 			return err
@@ -188,7 +193,7 @@ func (s *Service) Release(ctx context.Context, c Caller, args AgentArgs) (out Re
 	if err := checkAgent(c, args.AgentID); err != nil {
 		return out, err
 	}
-	err = s.write(ctx, c, func(w Writer) error {
+	err = s.writeAnyway(ctx, c, func(w Writer) error {
 		a, err := s.look(w, c, args.AgentID)
 		if err != nil || a.standing == agent.NotResumed {
 			return err

@@ -11,6 +11,7 @@ import (
 
 	"sallyport/memory/agent"
 	"sallyport/memory/belief"
+	"sallyport/memory/limits"
 )
 
 // Caller is on whose behalf an operation is done. It is what the gateway vouched for.
@@ -25,6 +26,7 @@ type Options struct {
 	Vocabulary *belief.Vocabulary // nil is belief.Closed()
 	Now        func() time.Time   // nil is time.Now
 	Logger     *slog.Logger       // nil is slog.Default()
+	Limits     limits.Limits      // of each namespace; zero members are no limit
 }
 
 // Service does the operations of the Memory API.
@@ -35,11 +37,18 @@ type Service struct {
 	log    *slog.Logger
 	leases *leases
 	holder string // the label of leases that are taken without one
+
+	limits  limits.Limits
+	rate    *limits.Rate
+	metrics *metrics
 }
 
 // NewService returns a Service on a store, which stays the caller's to close.
 func NewService(store Store, o Options) *Service {
-	s := &Service{store: store, words: belief.Closed(), now: time.Now, log: slog.Default(), leases: newLeases(), holder: label()}
+	s := &Service{
+		store: store, words: belief.Closed(), now: time.Now, log: slog.Default(), leases: newLeases(), holder: label(),
+		limits: o.Limits, metrics: newMetrics(),
+	}
 	if o.Vocabulary != nil {
 		s.words = *o.Vocabulary
 	}
@@ -49,6 +58,7 @@ func NewService(store Store, o Options) *Service {
 	if o.Logger != nil {
 		s.log = o.Logger
 	}
+	s.rate = limits.NewRate(o.Limits.RequestsPerSecond, s.now)
 	return s
 }
 
@@ -86,10 +96,6 @@ func (s *Service) clock() time.Time { return s.now().UTC().Round(0) }
 
 func (s *Service) read(ctx context.Context, c Caller, fn func(Reader) error) error {
 	return s.store.Read(ctx, c.Namespace, fn)
-}
-
-func (s *Service) write(ctx context.Context, c Caller, fn func(Writer) error) error {
-	return s.store.Write(ctx, c.Namespace, fn)
 }
 
 func label() string {

@@ -70,7 +70,8 @@ func (f memoryStoreFlags) open(ctx context.Context) (memory.Store, error) {
 type memoryServeCommand struct {
 	Listen string `help:"Where the gateway finds it: unix:PATH or HOST:PORT. Beyond loopback it wants the gateway's certificate." default:"unix:/run/sallyport/memory.sock"`
 	memoryStoreFlags
-	surfaceFlags
+	memoryFlags
+	metricsFlags
 	HeaderPrefix string   `help:"Begins the name of every trusted header." default:"x-sallyport-"`
 	TLSCert      string   `help:"This backend's certificate." placeholder:"FILE"`
 	TLSKey       string   `help:"Its key." placeholder:"FILE"`
@@ -88,7 +89,7 @@ func (c *memoryServeCommand) Run(env *environment) error {
 	if err := gateway.CheckTrust(c.Listen, config); err != nil {
 		return err
 	}
-	m, err := newMemoryService(env.ctx, c.memoryStoreFlags, c.surfaceFlags, c.HeaderPrefix, env.log)
+	m, err := newMemoryService(env.ctx, c.memoryStoreFlags, c.memoryFlags, c.HeaderPrefix, env.log)
 	if err != nil {
 		return err
 	}
@@ -100,8 +101,12 @@ func (c *memoryServeCommand) Run(env *environment) error {
 	if config != nil {
 		l = tls.NewListener(l, config)
 	}
+	scraped, err := c.metrics(env, m.service.Collector())
+	if err != nil {
+		return err
+	}
 	env.log.Info("memory is ready", "listen", c.Listen)
-	return runParts(env.ctx, m.parts(l))
+	return runParts(env.ctx, append(m.parts(l), scraped...))
 }
 
 // tls returns nil where no certificate is given.
@@ -130,17 +135,22 @@ type memoryService struct {
 	log     *slog.Logger
 }
 
-func newMemoryService(ctx context.Context, where memoryStoreFlags, f surfaceFlags, headerPrefix string, log *slog.Logger) (*memoryService, error) {
+func newMemoryService(ctx context.Context, where memoryStoreFlags, f memoryFlags, headerPrefix string, log *slog.Logger) (*memoryService, error) {
 	headers, err := gateway.NewHeaders(headerPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("--header-prefix: %w", err)
+	}
+	options, err := f.options()
+	if err != nil {
+		return nil, err
 	}
 	store, err := where.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	surface, vocabulary := f.surface()
-	service := memory.NewService(store, memory.Options{Vocabulary: &vocabulary, Logger: log})
+	options.Vocabulary, options.Logger = &vocabulary, log
+	service := memory.NewService(store, options)
 	return &memoryService{store: store, service: service, handler: api.NewHandler(service, surface, headers, log), log: log}, nil
 }
 

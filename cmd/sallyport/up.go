@@ -17,7 +17,7 @@ import (
 type upCommand struct {
 	upFlags
 	Keystore string `help:"Where the keys are, if not in the data directory: postgres://USER@HOST/DATABASE, of this 'up' alone, since it ends the keys of pods that it does not know." placeholder:"ADDRESS"`
-	surfaceFlags
+	memoryFlags
 	keyNameFlags
 	mintFlags
 	kubeFlags

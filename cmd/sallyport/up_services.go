@@ -164,7 +164,7 @@ func (s *services) startBackend(env *environment, dir *dataDir, c *upCommand) er
 		say(env.stdout, "backend", c.Backend+" (yours)")
 		return nil
 	}
-	m, err := newMemoryService(env.ctx, memoryStoreFlags{Store: "sqlite:" + dir.file("memory.db")}, c.surfaceFlags, c.HeaderPrefix, env.log.With("part", "memory"))
+	m, err := newMemoryService(env.ctx, memoryStoreFlags{Store: "sqlite:" + dir.file("memory.db")}, c.memoryFlags, c.HeaderPrefix, env.log.With("part", "memory"))
 	if err != nil {
 		return err
 	}

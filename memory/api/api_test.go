@@ -41,10 +41,17 @@ func newRig(t *testing.T) *rig {
 
 func newRigOn(t *testing.T, store memory.Store) *rig {
 	t.Helper()
+	return newRigWith(t, store, memory.Options{})
+}
+
+// newRigWith is newRigOn with more than the tests' vocabulary and log.
+func newRigWith(t *testing.T, store memory.Store, o memory.Options) *rig {
+	t.Helper()
 	r := &rig{T: t, log: &bytes.Buffer{}}
 	vocab := belief.Closed()
 	logger := slog.New(slog.NewTextHandler(r.log, nil))
-	service := memory.NewService(store, memory.Options{Vocabulary: &vocab, Logger: logger})
+	o.Vocabulary, o.Logger = &vocab, logger
+	service := memory.NewService(store, o)
 	server := httptest.NewServer(front(api.NewHandler(service, api.Typed(false), gateway.DefaultHeaders(), logger)))
 	t.Cleanup(func() {
 		server.Close()

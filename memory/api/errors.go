@@ -21,6 +21,10 @@ func failure(err error) *gateway.Error {
 			return &gateway.Error{Status: http.StatusBadRequest, Code: gateway.CodeInvalidArgument, Message: r.Text}
 		case refusal.Mismatch:
 			return &gateway.Error{Status: http.StatusForbidden, Code: gateway.CodeNamespaceMismatch, Message: r.Text}
+		case refusal.Full:
+			return &gateway.Error{Status: http.StatusForbidden, Code: gateway.CodeLimitExceeded, Message: r.Text}
+		case refusal.TooOften:
+			return &gateway.Error{Status: http.StatusTooManyRequests, Code: gateway.CodeRateLimited, Message: r.Text, RetryAfter: r.After}
 		case refusal.Operation:
 		}
 		return &gateway.Error{Status: http.StatusBadRequest, Code: gateway.CodeToolError, Message: r.Text}

@@ -68,6 +68,12 @@ func (h *handler) health(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *handler) route(w http.ResponseWriter, r *http.Request) {
+	if id, ok := gateway.FromContext(r.Context()); ok {
+		if err := h.service.Admit(id.Namespace); err != nil {
+			h.fail(w, r, err)
+			return
+		}
+	}
 	if r.URL.Path == "/mcp" {
 		h.mcp(w, r)
 		return

@@ -7,6 +7,7 @@ package refusal
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Kind sorts refusals by whose mistake it was and how it has to be told.
@@ -17,12 +18,15 @@ const (
 	Operation Kind = iota // the arguments have the right shape but the operation cannot be done
 	Argument              // the arguments do not have the declared shape
 	Mismatch              // the arguments name data that the caller's key does not reach
+	Full                  // the namespace may hold no more
+	TooOften              // the namespace asks more often than it may
 )
 
 // Error is a refusal, which may be shown to the caller.
 type Error struct {
-	Kind Kind
-	Text string
+	Kind  Kind
+	Text  string
+	After time.Duration // when to ask again; of TooOften only
 }
 
 // Error returns the sentence for the caller.
@@ -41,6 +45,16 @@ func Shape(format string, args ...any) error {
 // Reach refuses arguments that name what the caller's key does not reach. Clients look for the code at the start.
 func Reach(format string, args ...any) error {
 	return &Error{Kind: Mismatch, Text: "namespace_mismatch: " + fmt.Sprintf(format, args...)}
+}
+
+// NoRoom refuses to keep more. Clients that see the text alone find the code at the start.
+func NoRoom(format string, args ...any) error {
+	return &Error{Kind: Full, Text: "limit_exceeded: " + fmt.Sprintf(format, args...)}
+}
+
+// Wait refuses a request that comes too soon.
+func Wait(after time.Duration, format string, args ...any) error {
+	return &Error{Kind: TooOften, Text: fmt.Sprintf(format, args...), After: after}
 }
 
 // As returns the refusal in err's chain, or nil if err is a fault.

@@ -49,20 +49,32 @@ func usage(t *testing.T, open Open) {
 		bytes   int64 // -1 for more, -2 for less, whatever it is
 	}{
 		{"an event is its texts", func(w memory.Writer) error { return w.Append([]belief.Event{event}) }, 1, 1 + 3 + 4 + 3},
-		{"a belief is no more than its event", func(w memory.Writer) error { return w.PutBeliefs(believed(belief.Event{ID: "m-1", Seq: 1, Value: belief.Text("ab")})) }, 0, 0},
+		{"a belief is no more than its event", func(w memory.Writer) error {
+			return w.PutBeliefs(believed(belief.Event{ID: "m-1", Seq: 1, Value: belief.Text("ab")}))
+		}, 0, 0},
 		{"a predicate", func(w memory.Writer) error { return w.Define(belief.Predicate{Name: "pet", Description: "d"}) }, 1, 4},
 		{"a first lease is an agent", func(w memory.Writer) error { return w.PutLease("run", agent.Lease{Epoch: 1, Held: true}) }, 1, 3},
 		{"a later one is not", func(w memory.Writer) error { return w.PutLease("run", agent.Lease{Epoch: 1, Held: true, Holder: "h"}) }, 0, 0},
-		{"a first session", func(w memory.Writer) error { return w.PutSession("run", agent.Session{Owner: agent.Owner{Pod: "p"}, Rank: 1}) }, 1, 4},
-		{"a later one", func(w memory.Writer) error { return w.PutSession("run", agent.Session{Owner: agent.Owner{Pod: "p"}, Rank: 1, Holder: "h"}) }, 0, 0},
+		{"a first session", func(w memory.Writer) error {
+			return w.PutSession("run", agent.Session{Owner: agent.Owner{Pod: "p"}, Rank: 1})
+		}, 1, 4},
+		{"a later one", func(w memory.Writer) error {
+			return w.PutSession("run", agent.Session{Owner: agent.Owner{Pod: "p"}, Rank: 1, Holder: "h"})
+		}, 0, 0},
 		{"a turn", fenced(func(a memory.AgentWriter) error { return a.PutTurn(turn) }), 1, -1},
 		{"a state", fenced(func(a memory.AgentWriter) error { return a.PutState(agent.State{Version: 1, Goal: "g"}) }), 1, -1},
-		{"an output", fenced(func(a memory.AgentWriter) error { return a.PutOutput(agent.Output{Ref: "r", Tool: "t", Summary: "s"}, "1234") }), 1, 6},
+		{"an output", fenced(func(a memory.AgentWriter) error {
+			return a.PutOutput(agent.Output{Ref: "r", Tool: "t", Summary: "s"}, "1234")
+		}), 1, 6},
 		{"an output in the place of another", fenced(func(a memory.AgentWriter) error { return a.PutOutput(agent.Output{Ref: "r", Tool: "t"}, "12") }), 0, -3},
 		{"a pointer", fenced(func(a memory.AgentWriter) error { return a.PutPointer(agent.Pointer{Name: "p", Note: "a long note"}) }), 1, -1},
 		{"a pointer in the place of a longer one", fenced(func(a memory.AgentWriter) error { return a.PutPointer(agent.Pointer{Name: "p", Note: "a note"}) }), 0, -5},
-		{"an action", fenced(func(a memory.AgentWriter) error { return a.PutAction(agent.Action{Seq: 1, Tool: "t", Status: agent.Started}) }), 1, -1},
-		{"an action that ends", fenced(func(a memory.AgentWriter) error { return a.PutAction(agent.Action{Seq: 1, Tool: "t", Status: agent.Started, Result: "abc"}) }), 0, int64(len(`,"result":"abc"`))},
+		{"an action", fenced(func(a memory.AgentWriter) error {
+			return a.PutAction(agent.Action{Seq: 1, Tool: "t", Status: agent.Started})
+		}), 1, -1},
+		{"an action that ends", fenced(func(a memory.AgentWriter) error {
+			return a.PutAction(agent.Action{Seq: 1, Tool: "t", Status: agent.Started, Result: "abc"})
+		}), 0, int64(len(`,"result":"abc"`))},
 		{"a pointer that goes", fenced(func(a memory.AgentWriter) error { return a.RemovePointer("p") }), -1, -2},
 		{"a pointer that was not there", fenced(func(a memory.AgentWriter) error { return a.RemovePointer("p") }), 0, 0},
 	} {
@@ -78,11 +90,11 @@ func usage(t *testing.T, open Open) {
 		after := holdings(t, s)
 		want(t, c.rule+": added is what there is more", added, limits.Usage{Records: after.Records - before.Records, Bytes: after.Bytes - before.Bytes})
 		want(t, c.rule+": records", added.Records, c.records)
-		switch {
-		case c.bytes == -1:
+		switch c.bytes {
+		case -1:
 			want(t, c.rule+": bytes are more", added.Bytes > 0, true)
 			larger += added.Bytes
-		case c.bytes == -2:
+		case -2:
 			want(t, c.rule+": bytes are less", added.Bytes < 0, true)
 			smaller += added.Bytes
 		default:
