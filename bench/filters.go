@@ -17,12 +17,20 @@ import (
 // isDoor says whether a filter is the one that asks the inner door.
 func isDoor(f *hcmv3.HttpFilter) bool { return f.GetName() == "envoy.filters.http.ext_authz" }
 
+// demandsIdentity says whether a filter is the one that stops what no door has named an owner for.
+func demandsIdentity(f *hcmv3.HttpFilter) bool { return f.GetName() == "envoy.filters.http.rbac" }
+
+// anonymous is for a door that lets everything through as nobody's.
+func anonymous(filters []*hcmv3.HttpFilter) ([]*hcmv3.HttpFilter, error) {
+	return slices.DeleteFunc(filters, demandsIdentity), nil
+}
+
 // passThrough takes the door out.
 func passThrough(filters []*hcmv3.HttpFilter) ([]*hcmv3.HttpFilter, error) {
 	if !slices.ContainsFunc(filters, isDoor) {
 		return nil, errors.New("there is no door to take out")
 	}
-	return slices.DeleteFunc(filters, isDoor), nil
+	return anonymous(slices.DeleteFunc(filters, isDoor))
 }
 
 // jwtAuthn puts Envoy's own check of JWTs in the door's place: the same keys, the same headers for the backend, and a cache

@@ -22,6 +22,7 @@ const (
 type grpcAsker struct {
 	conn   *grpc.ClientConn
 	checks [][]byte
+	shared bool // the connection is another's to close
 }
 
 func dialGRPC(socket string, checks [][]byte) (*grpcAsker, error) {
@@ -48,7 +49,17 @@ func (a *grpcAsker) send(ctx context.Context, check []byte) error {
 	return verdict(answer)
 }
 
-func (a *grpcAsker) close() error { return a.conn.Close() }
+// beside returns one that asks over the same connection at the same time.
+func (a *grpcAsker) beside() *grpcAsker {
+	return &grpcAsker{conn: a.conn, checks: a.checks, shared: true}
+}
+
+func (a *grpcAsker) close() error {
+	if a.shared {
+		return nil
+	}
+	return a.conn.Close()
+}
 
 // verdict reads of a CheckResponse only which of its answers is there.
 func verdict(answer []byte) error {

@@ -13,7 +13,7 @@ func (r *envoyRig) lanes() []*lane {
 	out := []*lane{
 		{name: "pass-through: no door", keys: r.warm, filter: passThrough},
 		{name: "Envoy's own jwt_authn with its cache, which cannot revoke", keys: r.warm, checks: true, filter: jwtAuthn(r.world.jwks, r.warm)},
-		{name: nameAllow, keys: r.warm, start: func(ctx context.Context, name string) (*door, error) {
+		{name: nameAllow, keys: r.warm, filter: anonymous, start: func(ctx context.Context, name string) (*door, error) {
 			return r.fleet.startAllow(ctx, r.world, name)
 		}},
 		{name: fmt.Sprintf("warm: %d keys, seen before", r.warm), keys: r.warm, checks: true, knows: true, start: r.ourDoor()},

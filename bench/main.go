@@ -65,8 +65,9 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.rounds, "rounds", o.rounds, "how many rounds")
 	flags.DurationVar(&o.window, "time", o.window, "how long each variant is measured in a round")
 	flags.DurationVar(&o.paced, "paced", o.paced, "envoy: how long latency is measured at each steady rate in a round")
-	flags.IntVar(&o.connections, "connections", o.connections, "how many connections ask, one question at a time on each")
+	flags.IntVar(&o.connections, "connections", o.connections, "how many connections ask")
 	flags.IntVar(&o.live, "live", o.live, "how many keys live: all of them are seen by the last variant")
+	flags.IntVar(&o.streams, "streams", o.streams, "straight: how many questions are asked at a time on each connection")
 	flags.IntVar(&o.workers, "workers", o.workers, "envoy: how many worker threads it has")
 	quick := flags.Bool("quick", false, "whether everything works, in seconds; the figures say nothing")
 	if err := flags.Parse(args[1:]); err != nil {

@@ -44,7 +44,7 @@ func (r *rig) startOPA(ctx context.Context, name string) (*door, error) {
 	if err := errors.Join(os.Mkdir(dir, dirMode), os.WriteFile(policyPath, policy, mode), os.WriteFile(dataPath, text, mode)); err != nil {
 		return nil, fmt.Errorf("write the policy: %w", err)
 	}
-	d.process, err = r.fleet.start(ctx, r.opa, "run", "--server", "--addr", "unix://"+r.world.socket(name+"-api"), "--log-level", "error", "--disable-telemetry",
+	d.process, err = r.fleet.start(ctx, r.opa, "run", "--server", "--addr", "unix://"+r.world.socket(name+"-api"), "--log-level", "error", "--skip-version-check",
 		"--set", "plugins.envoy_ext_authz_grpc.addr=unix://"+d.socket, "--set", "plugins.envoy_ext_authz_grpc.path=sallyport/answer",
 		policyPath, dataPath)
 	if err != nil {

@@ -14,6 +14,7 @@ type options struct {
 	settle      time.Duration // before it, under the same load
 	paced       time.Duration // how long latency is measured at each of the steady rates
 	connections int
+	streams     int    // questions at a time on each connection of `make bench`
 	workers     int    // of Envoy
 	opa         string // path of the opa-envoy-plugin binary, or empty
 	live        int    // keys in the key store
@@ -23,8 +24,8 @@ type options struct {
 
 func defaults() options {
 	return options{
-		door: "bin/sallyport", rounds: 7, window: 2 * time.Second, settle: 300 * time.Millisecond, paced: 2 * time.Second,
-		connections: 16, workers: 1, opa: os.Getenv("OPA_ENVOY"), live: 100_000, warm: 1_000, remembered: 16_000,
+		door: "bin/sallyport", rounds: 11, window: time.Second, settle: 300 * time.Millisecond, paced: time.Second,
+		connections: 16, streams: 1, workers: 1, opa: os.Getenv("OPA_ENVOY"), live: 100_000, warm: 1_000, remembered: 16_000,
 	}
 }
 
@@ -36,8 +37,8 @@ func (o options) quick() options {
 }
 
 func (o options) check() error {
-	if o.rounds < 1 || o.window <= 0 || o.paced <= 0 || o.connections < 1 || o.workers < 1 || o.live < o.remembered || o.remembered < o.warm || o.warm < 1 {
-		return errors.New("rounds, time, connections and workers are at least 1, and there are at least as many live keys as are seen")
+	if o.rounds < 1 || o.window <= 0 || o.paced <= 0 || o.connections < 1 || o.streams < 1 || o.workers < 1 || o.live < o.remembered || o.remembered < o.warm || o.warm < 1 {
+		return errors.New("rounds, time, connections, streams and workers are at least 1, and there are at least as many live keys as are seen")
 	}
 	return nil
 }

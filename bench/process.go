@@ -141,20 +141,34 @@ func cpuOf(pid int) (time.Duration, error) {
 	return time.Duration(total), nil
 }
 
-// rss is the memory that a process holds, in bytes, its program's pages included.
-func (p *process) rss() (int64, error) {
+// held is the memory that a process holds, in bytes.
+type held struct {
+	resident  float64 // all of it
+	anonymous float64 // without the pages of its program, which the kernel can drop and read again
+}
+
+const mib = 1 << 20
+
+func (p *process) memory() (held, error) {
 	path := fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)
 	text, err := os.ReadFile(path) //nolint:gosec // of our own making
 	if err != nil {
-		return 0, fmt.Errorf("read memory: %w", err)
+		return held{}, fmt.Errorf("read memory: %w", err)
 	}
+	var h held
 	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-			return kib << 10, err
+		name, value, _ := strings.Cut(line, ":")
+		field := map[string]*float64{"VmRSS": &h.resident, "RssAnon": &h.anonymous}[name]
+		if field == nil {
+			continue
 		}
+		kib, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 64)
+		if err != nil {
+			return held{}, fmt.Errorf("read memory: %w", err)
+		}
+		*field = kib * (mib >> 10)
 	}
-	return 0, fmt.Errorf("%s has no VmRSS", path)
+	return h, nil
 }
 
 // tail keeps the end of what a process says, to explain a failure.

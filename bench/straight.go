@@ -19,9 +19,10 @@ const (
 // straightRig is what `make bench` measures with.
 type straightRig struct {
 	*rig
-	checks  [][]byte // one a key
-	noKey   []byte
-	revoked []byte
+	checks   [][]byte // one a key
+	noKey    []byte
+	revoked  []byte
+	liveDoor *door // the one with all keys in memory
 }
 
 // straight measures the door without Envoy, and returns what is to be printed.
@@ -47,7 +48,9 @@ func straight(ctx context.Context, o options) (page string, err error) {
 	if err := play(ctx, o.rounds, variants); err != nil {
 		return "", err
 	}
-	memory.live = variants[len(variants)-1].of(rss).high
+	if memory.live, err = s.liveDoor.memory(); err != nil { // after all that it was asked
+		return "", err
+	}
 	return s.report(variants, memory), nil
 }
 
@@ -70,7 +73,13 @@ func (r *straightRig) encode() (err error) {
 }
 
 func (r *straightRig) dial(socket string) (askers, error) {
-	return dialAll(r.connections, func() (asker, error) { return dialGRPC(socket, r.checks) })
+	out, err := dialAll(r.connections, func() (asker, error) { return dialGRPC(socket, r.checks) })
+	for _, a := range out[:len(out):len(out)] {
+		for range r.streams - 1 {
+			out = append(out, a.(*grpcAsker).beside())
+		}
+	}
+	return out, err
 }
 
 // checkAnswers makes sure that a server does what its figures are taken for. One that checks refuses whoever has no key, or
@@ -98,7 +107,6 @@ func (r *straightRig) checkAnswers(ctx context.Context, socket string, checks bo
 const (
 	nameAllow  = "always-allow (stock grpc-go, checks nothing)"
 	nameAgain  = "always-allow, a second process (how precise this is)"
-	rss        = "memory, bytes"
 	mostReads  = 0.3 // of warm answers: keys whose TTL was over are read again
 	leastReads = 0.95
 )
@@ -113,11 +121,12 @@ func (r *straightRig) variants(ctx context.Context) ([]*variant, error) {
 		}
 		out = append(out, v)
 	}
-	warm, err := r.warm(ctx, fmt.Sprintf("warm: %d keys, seen before", r.options.warm), "warm", r.options.warm)
+	_, warm, err := r.warm(ctx, fmt.Sprintf("warm: %d keys, seen before", r.options.warm), "warm", r.options.warm)
 	if err != nil {
 		return nil, err
 	}
-	live, err := r.warm(ctx, fmt.Sprintf("warm at %d live keys", r.live), "live", r.live, sized(r.live)...)
+	var live *variant
+	r.liveDoor, live, err = r.warm(ctx, fmt.Sprintf("warm at %d live keys", r.live), "live", r.live, sized(r.live)...)
 	if err != nil {
 		return nil, err
 	}
@@ -144,13 +153,13 @@ func (r *straightRig) allow(ctx context.Context, name, short string) (*variant, 
 }
 
 // warm starts a door and shows it the keys.
-func (r *straightRig) warm(ctx context.Context, name, socket string, n int, flags ...string) (*variant, error) {
+func (r *straightRig) warm(ctx context.Context, name, socket string, n int, flags ...string) (*door, *variant, error) {
 	d, a, err := r.primed(ctx, socket, n, flags...)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	keys := &sequence{keys: n}
-	return &variant{name: name, turn: func(ctx context.Context) (figures, error) {
+	return d, &variant{name: name, turn: func(ctx context.Context) (figures, error) {
 		if n == r.options.warm { // those whose TTL has passed since the last turn are read now, not while it is measured
 			if err := a.each(ctx, n); err != nil {
 				return nil, err
@@ -212,24 +221,24 @@ func (r *straightRig) measure(ctx context.Context, a askers, keys *sequence, p *
 	if err != nil {
 		return nil, err
 	}
-	held, err := p.rss()
-	return figures{cpuAuth: t.perAnswer(0), rate: t.rate(), rss: float64(held)}, err
+	return figures{cpuAuth: t.perAnswer(0), rate: t.rate()}, nil
 }
 
-// memoryUse is what a door holds, in bytes.
-type memoryUse struct{ empty, remembered, live float64 }
+// memoryUse is what a door holds.
+type memoryUse struct{ empty, remembered, live held }
 
 // memory looks at a door with its caches as they ship, before and after it has seen keys.
 func (r *straightRig) memory(ctx context.Context) (memoryUse, error) {
 	var m memoryUse
-	for n, into := range map[int]*float64{1: &m.empty, r.remembered: &m.remembered} {
+	for n, into := range map[int]*held{1: &m.empty, r.remembered: &m.remembered} {
 		d, a, err := r.primed(ctx, "memory", n)
 		if err != nil {
 			return m, err
 		}
-		held, err := d.rss()
-		*into = float64(held)
-		if err := errors.Join(err, a.close()); err != nil {
+		if *into, err = d.memory(); err != nil {
+			return m, err
+		}
+		if err := a.close(); err != nil {
 			return m, err
 		}
 		d.stop()
@@ -241,22 +250,28 @@ func (r *straightRig) memory(ctx context.Context) (memoryUse, error) {
 func (r *straightRig) report(variants []*variant, m memoryUse) string {
 	allow, warm, cold, live := variants[0], variants[2], variants[3], variants[4]
 	var page strings.Builder
-	r.heading(&page, "make bench", fmt.Sprintf("%d rounds of %s", r.rounds, r.window))
+	r.heading(&page, "make bench", fmt.Sprintf("%d checks at a time on each, %d rounds of %s", r.streams, r.rounds, r.window))
 	t := table{head: []string{"the door alone", "CPU of its process, µs a check", "of always-allow's", "checks/s", "of always-allow's"}}
 	for _, v := range variants {
 		t.add(v.name, v.of(cpuAuth).show("%.1f"), v.ratio(cpuAuth, allow).show("%.2f"), v.of(rate).show("%.0f"), v.ratio(rate, allow).show("%.2f"))
 	}
 	t.write(&page)
 
-	const mib = 1 << 20
-	memory := table{head: []string{"memory", "resident, MiB", "bytes a key"}}
-	memory.add("just started", fmt.Sprintf("%.1f", m.empty/mib), "")
+	memory := table{head: []string{"memory of its process", "resident, MiB", "without the program's own pages, MiB", "bytes a key"}}
 	for _, seen := range []struct {
-		keys   int
-		caches string
-		held   float64
-	}{{r.remembered, "caches as they ship", m.remembered}, {r.live, "caches of that size", m.live}} {
-		memory.add(fmt.Sprintf("%d keys seen, %s", seen.keys, seen.caches), fmt.Sprintf("%.1f", seen.held/mib), fmt.Sprintf("%.0f", (seen.held-m.empty)/float64(seen.keys)))
+		what string
+		keys int
+		held held
+	}{
+		{"just started", 1, m.empty},
+		{fmt.Sprintf("%d keys seen, caches as they ship", r.remembered), r.remembered, m.remembered},
+		{fmt.Sprintf("%d keys seen, caches of that size", r.live), r.live, m.live},
+	} {
+		aKey := "–"
+		if seen.keys > 1 {
+			aKey = fmt.Sprintf("%.0f", (seen.held.resident-m.empty.resident)/float64(seen.keys))
+		}
+		memory.add(seen.what, fmt.Sprintf("%.1f", seen.held.resident/mib), fmt.Sprintf("%.1f", seen.held.anonymous/mib), aKey)
 	}
 	memory.write(&page)
 
@@ -264,7 +279,7 @@ func (r *straightRig) report(variants []*variant, m memoryUse) string {
 		{what: "warm, of always-allow's CPU", measured: warm.ratio(cpuAuth, allow), format: "%.2f", atMost: true, bound: 0.40},
 		{what: "cold, of always-allow's CPU", measured: cold.ratio(cpuAuth, allow), format: "%.2f", atMost: true, bound: 2.0},
 		{what: fmt.Sprintf("warm at %d live keys, of always-allow's CPU", r.live), measured: live.ratio(cpuAuth, allow), format: "%.2f", atMost: true, bound: 0.40},
-		{what: fmt.Sprintf("MiB at %d keys", r.remembered), measured: spreadOf([]float64{m.remembered / mib}), format: "%.1f", atMost: true, bound: 40},
+		{what: fmt.Sprintf("MiB at %d keys", r.remembered), measured: spreadOf([]float64{m.remembered.resident / mib}), format: "%.1f", atMost: true, bound: 40},
 	})
 	r.conditions(&page)
 	return page.String()
