@@ -65,7 +65,7 @@ func connectionManager(g Gateway, routes *routev3.RouteConfiguration) (*hcmv3.Ht
 	}
 	filters := []*hcmv3.HttpFilter{limiter()}
 	filters = append(filters, door(g, trusted)...)
-	filters = append(filters, router())
+	filters = append(filters, identified(), router())
 	return &hcmv3.HttpConnectionManager{
 		StatPrefix:     ListenerName,
 		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: routes},

@@ -10,6 +10,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	celv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/filters/cel/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"sallyport/gateway"
 )
@@ -28,7 +29,7 @@ func localReplies() *hcmv3.LocalReplyConfig {
 	return out
 }
 
-// reply is what callers read instead of Envoy's own text. A zero Status in error matches whatever its condition does.
+// reply is what callers read instead of Envoy's own text. A zero Status in error leaves the status as it is.
 type reply struct {
 	when  string // a CEL condition; empty matches the status alone
 	error gateway.Error
@@ -40,6 +41,10 @@ var ownReplies = []reply{
 	{
 		when:  "response.code_details == 'ext_authz_error' && response.code == 503",
 		error: gateway.Error{Status: http.StatusServiceUnavailable, Code: gateway.CodeUnavailable, Message: "the key could not be checked in time, and the request was not forwarded: send it again", RetryAfter: soon},
+	},
+	{
+		when:  "response.code_details.startsWith('rbac_access_denied')", // not the caller's fault, so not 403
+		error: gateway.Error{Status: http.StatusInternalServerError, Code: gateway.CodeInternal, Message: "the key was let through without a word of whose it is, and the request was not forwarded"},
 	},
 	{
 		when:  "response.code_details.endsWith('unexpected_underscore')",
@@ -81,6 +86,9 @@ func (r reply) mapper() *hcmv3.ResponseMapper {
 			}},
 			ContentType: "application/json",
 		},
+	}
+	if r.when != "" && r.error.Status != 0 {
+		m.StatusCode = wrapperspb.UInt32(uint32(r.error.Status))
 	}
 	for _, h := range r.error.Headers() {
 		m.HeadersToAdd = append(m.HeadersToAdd, &corev3.HeaderValueOption{

@@ -39,7 +39,11 @@ func Routes(g Gateway) (*routev3.RouteConfiguration, error) {
 	if g.Exchange != nil {
 		host.Routes = exchangeRoutes(*g.Exchange)
 	}
-	host.Routes = append(host.Routes, backendRoutes(g)...)
+	trusted, err := gateway.NewHeaders(g.HeaderPrefix)
+	if err != nil {
+		return nil, err
+	}
+	host.Routes = append(host.Routes, backendRoutes(g, trusted)...)
 	return &routev3.RouteConfiguration{
 		Name:             routesName,
 		VirtualHosts:     []*routev3.VirtualHost{host},
@@ -74,7 +78,7 @@ func exchangeRoutes(e Exchange) []*routev3.Route {
 	return out
 }
 
-func backendRoutes(g Gateway) []*routev3.Route {
+func backendRoutes(g Gateway, trusted gateway.Headers) []*routev3.Route {
 	paths := slices.Clone(g.Backend.Paths)
 	slices.SortStableFunc(paths, byPrecedence)
 	out := make([]*routev3.Route, 0, len(paths))
@@ -93,6 +97,7 @@ func backendRoutes(g Gateway) []*routev3.Route {
 		route := p.route("backend", action)
 		// The door removes the key when it allows a request. This holds too where the door is not asked, or forgets.
 		route.RequestHeadersToRemove = []string{"authorization"}
+		route.TypedPerFilterConfig = mustBeIdentified(trusted)
 		if p.Open {
 			route.TypedPerFilterConfig = doorOpen()
 		}

@@ -55,7 +55,7 @@ func TestTheDoorNeverOpensByItself(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"envoy.filters.http.local_ratelimit", "envoy.filters.http.ext_authz", "envoy.filters.http.router"}
+	want := []string{"envoy.filters.http.local_ratelimit", "envoy.filters.http.ext_authz", "envoy.filters.http.rbac", "envoy.filters.http.router"}
 	if !slices.Equal(names, want) {
 		t.Errorf("filters = %v, want %v", names, want)
 	}
@@ -146,5 +146,21 @@ func TestUpstreams(t *testing.T) {
 	}
 	if byName["sallyport_admin"] != nil {
 		t.Error("the admin interface is an upstream, though there are no metrics")
+	}
+}
+
+// A yes that names nobody is stopped on every route that the door is asked on, and on no other.
+func TestRoutesThatNeedAKeyNeedAnIdentity(t *testing.T) {
+	g := local()
+	g.Backend.Paths = []xds.Path{{Prefix: "/v1/"}, {Exact: "/mcp", Stream: true}, {Exact: "/healthz", Open: true}}
+	routes, err := xds.Routes(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range routes.GetVirtualHosts()[0].GetRoutes() {
+		_, open := r.GetTypedPerFilterConfig()["envoy.filters.http.ext_authz"]
+		if _, demands := r.GetTypedPerFilterConfig()["envoy.filters.http.rbac"]; demands == open {
+			t.Errorf("%s: the door is open: %v, an identity is demanded: %v", r.GetName(), open, demands)
+		}
 	}
 }
