@@ -82,26 +82,6 @@ func (x *Exchange) ListKeys(ctx context.Context, authorization []string) ([]keys
 	return list, nil
 }
 
-// RevokeKey ends a key for an admin. Revoking it again is no error.
-func (x *Exchange) RevokeKey(ctx context.Context, authorization []string, id string) error {
-	by, err := x.admin(ctx, authorization, VerbDelete)
-	if err != nil {
-		return err
-	}
-	err = x.Store.Revoke(ctx, id, "revoked by "+by, x.Now())
-	switch {
-	case errors.Is(err, keystore.ErrNotFound):
-		return &gateway.Error{
-			Status: http.StatusNotFound, Code: gateway.CodeNotFound, Reason: "unknown_key",
-			Message: "no key has this id: GET /v1/keys lists those there are",
-		}
-	case err != nil:
-		return storeUnavailable(err)
-	}
-	x.audit(ctx, "revoked", keystore.Record{ID: id}, slog.String("by", by))
-	return nil
-}
-
 // JWKS returns the published verification keys as a JSON Web Key Set.
 func (x *Exchange) JWKS(ctx context.Context) ([]byte, error) {
 	list, err := x.Store.VerificationKeys(ctx)

@@ -76,9 +76,10 @@ type Verb string
 
 // The verbs.
 const (
-	VerbList   Verb = "list"
-	VerbCreate Verb = "create"
-	VerbDelete Verb = "delete"
+	VerbList       Verb = "list"
+	VerbCreate     Verb = "create"
+	VerbDelete     Verb = "delete"           // one key
+	VerbDeleteMany Verb = "deletecollection" // those of an agent, a tenant, …
 )
 
 // Admins says whether the user whom a cluster's token belongs to may manage keys. It returns the user's name for the

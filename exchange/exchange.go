@@ -21,6 +21,7 @@ type Store interface {
 	Key(ctx context.Context, id string) (keystore.Record, error)
 	Keys(ctx context.Context) ([]keystore.Record, error)
 	Revoke(ctx context.Context, id, reason string, at time.Time) error
+	RevokeMatching(ctx context.Context, which keystore.Selector, reason string, at time.Time) ([]keystore.Record, error)
 	VerificationKeys(ctx context.Context) ([]key.VerificationKey, error)
 	Prune(ctx context.Context, before time.Time) (int64, error)
 }

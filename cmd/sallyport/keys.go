@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"text/tabwriter"
 	"time"
 )
@@ -12,7 +11,7 @@ import (
 // keysCommand manages keys through the exchange's admin API.
 type keysCommand struct {
 	List   keysListCommand   `cmd:"" help:"List the keys, the oldest first."`
-	Revoke keysRevokeCommand `cmd:"" help:"Revoke keys, by their ids."`
+	Revoke keysRevokeCommand `cmd:"" help:"Revoke keys: by their ids, or all of an agent, session, tenant or service account."`
 	Mint   keysMintCommand   `cmd:"" help:"Make a key for a namespace, or an admin key. It is shown once."`
 }
 
@@ -79,24 +78,6 @@ func (c *keysListCommand) Run(env *environment) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, reaches, k.Session, k.CreatedAt.Format(time.RFC3339), k.state(time.Now()), note) //nolint:errcheck // Flush tells
 	}
 	return w.Flush()
-}
-
-type keysRevokeCommand struct {
-	adminFlags
-	IDs []string `arg:"" name:"id" help:"The keys' ids, as 'keys list' shows them."`
-}
-
-// Run revokes keys.
-func (c *keysRevokeCommand) Run(env *environment) error {
-	for _, id := range c.IDs {
-		if _, err := c.call(env.ctx, http.MethodDelete, "/v1/keys/"+url.PathEscape(id), nil); err != nil {
-			return fmt.Errorf("revoke %s: %w", id, err)
-		}
-		if _, err := fmt.Fprintf(env.stdout, "revoked %s\n", id); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 type keysMintCommand struct {

@@ -176,6 +176,53 @@ func TestKeysAreManagedFromTheCommandLine(t *testing.T) {
 	}
 }
 
+func TestAnAgentsKeysEndInOneCallAndItsNeighboursLive(t *testing.T) {
+	dir := shortDir(t)
+	p, env := up(t, dir)
+	keys := map[string][]string{}
+	for _, agent := range []string{"run-1", "run-2"} {
+		token := mustRun(t, "dev", "token", "--data", dir, "--pod", "pod-of-"+agent, "--claim", agent)
+		for range 2 {
+			key := mint(t, env["RECALL_URL"], token)
+			remember(t, env["RECALL_URL"], key, "vim") // and the door keeps it
+			keys[agent] = append(keys[agent], key)
+		}
+	}
+	if _, stderr, status := run(t, "keys", "revoke", "--data", dir); status == 0 || !strings.Contains(stderr, "--all") {
+		t.Errorf("without a name: %d %s", status, stderr)
+	}
+	if _, stderr, status := run(t, "keys", "revoke", "--data", dir, "--tenant", "agents", "--agent", ""); status == 0 || !strings.Contains(stderr, "agent is empty") {
+		t.Errorf("with an empty name: %d %s", status, stderr)
+	}
+	said := mustRun(t, "keys", "revoke", "--data", dir, "--agent", "agents:run-1", "--reason", "it ran away")
+	if !strings.HasSuffix(said, "\n2 revoked") || strings.Count(said, "pod-of-run-1") != 2 {
+		t.Errorf("it said:\n%s", said)
+	}
+	for agent, want := range map[string]int{"run-1": http.StatusUnauthorized, "run-2": http.StatusOK} {
+		for _, key := range keys[agent] {
+			if status, _, err := call(http.MethodPost, env["RECALL_URL"]+"/v1/predicates", key, nil); err != nil || status != want {
+				t.Errorf("right after the keys of run-1 were revoked, one of %s: %d %v, want %d", agent, status, err, want)
+			}
+		}
+	}
+	if list := mustRun(t, "keys", "list", "--data", dir); strings.Count(list, "it ran away") != 2 {
+		t.Errorf("list:\n%s", list)
+	}
+	if said := mustRun(t, "keys", "revoke", "--data", dir, "--all"); !strings.Contains(said, "2 revoked") || !strings.Contains(said, "admin keys live on") {
+		t.Errorf("it said:\n%s", said)
+	}
+	if said := mustRun(t, "keys", "revoke", "--data", dir, "--all"); !strings.HasPrefix(said, "0 revoked") {
+		t.Errorf("again: %s", said)
+	}
+	for _, list := range keys {
+		for _, key := range list {
+			if strings.Contains(p.output.String(), key) {
+				t.Error("a key is in the log")
+			}
+		}
+	}
+}
+
 func TestTheRealClientRenewsAsItGoes(t *testing.T) {
 	dir := shortDir(t)
 	p, env := up(t, dir, "--key-ttl", "2s")

@@ -27,6 +27,7 @@ func New(x *exchange.Exchange, ready func(ctx context.Context) error, log *slog.
 		"/v1/auth/kubernetes":    {http.MethodPost: h.mint},
 		"/v1/keys/renew":         {http.MethodPost: h.renew},
 		"/v1/keys":               {http.MethodGet: h.list, http.MethodPost: h.create},
+		"/v1/keys/revoke":        {http.MethodPost: h.revokeMany},
 		"/v1/keys/{id}":          {http.MethodDelete: h.revoke},
 		"/v1/whoami":             {http.MethodGet: h.whoami},
 		"/.well-known/jwks.json": {http.MethodGet: h.jwks},

@@ -151,6 +151,8 @@ func TestOthersDoNotManageKeys(t *testing.T) {
 		{"POST", "/v1/keys", `{"namespace":"mine"}`},
 		{"POST", "/v1/keys", `not even JSON`},
 		{"DELETE", "/v1/keys/" + r.admin[4:20], ""},
+		{"POST", "/v1/keys/revoke", `{"all":true}`},
+		{"POST", "/v1/keys/revoke", `not even JSON`},
 	} {
 		for name, c := range map[string]struct {
 			bearer string

@@ -43,10 +43,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := struct {
 		Keys []record `json:"keys"`
-	}{Keys: make([]record, 0, len(records))}
-	for _, k := range records {
-		out.Keys = append(out.Keys, recordJSON(k))
-	}
+	}{Keys: recordsJSON(records)}
 	return writeJSON(w, http.StatusOK, out)
 }
 
@@ -79,14 +76,6 @@ func readNewKey(r *http.Request) (exchange.NewKey, error) {
 		n.ExpiresIn = d
 	}
 	return n, nil
-}
-
-func (h *Handler) revoke(w http.ResponseWriter, r *http.Request) error {
-	if err := h.exchange.RevokeKey(r.Context(), r.Header.Values("Authorization"), r.PathValue("id")); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
 }
 
 func (h *Handler) whoami(w http.ResponseWriter, r *http.Request) error {

@@ -123,4 +123,13 @@ func recordJSON(r keystore.Record) record {
 	return out
 }
 
+// recordsJSON gives an empty list for none, rather than null.
+func recordsJSON(list []keystore.Record) []record {
+	out := make([]record, 0, len(list))
+	for _, r := range list {
+		out = append(out, recordJSON(r))
+	}
+	return out
+}
+
 func mintedJSON(m exchange.Minted) minted { return minted{record: recordJSON(m.Record), Key: m.Key} }

@@ -81,11 +81,12 @@ func (r *rig) grant(account, role string, verbs ...string) {
 func TestTheClustersRBACSaysWhoMayManageKeys(t *testing.T) {
 	r := newRig(t, defaults())
 	letExchangeAskForAdmins(t, r.cluster)
-	for _, account := range []string{"admin", "reader", "nobody"} {
+	for _, account := range []string{"admin", "reader", "one", "nobody"} {
 		r.ServiceAccount(account, nil)
 	}
 	r.grant("admin", "sallyport-key-admin")
 	r.grant("reader", r.Name+"-reads-keys", "list")
+	r.grant("one", r.Name+"-revokes-one-by-one", "delete")
 	admins := kubernetes.NewAdmins(r.client, time.Now)
 	who := func(account string) string { return "system:serviceaccount:" + r.Name + ":" + account }
 	pods := r.Token(r.Pod("agent", "admin"), audience)
@@ -99,6 +100,9 @@ func TestTheClustersRBACSaysWhoMayManageKeys(t *testing.T) {
 		"an admin lists":                        {r.TokenFor("admin", nil), exchange.VerbList, who("admin"), 0},
 		"an admin creates":                      {r.TokenFor("admin", nil), exchange.VerbCreate, who("admin"), 0},
 		"an admin revokes":                      {r.TokenFor("admin", nil), exchange.VerbDelete, who("admin"), 0},
+		"an admin revokes many":                 {r.TokenFor("admin", nil), exchange.VerbDeleteMany, who("admin"), 0},
+		"who may revoke one revokes one":        {r.TokenFor("one", nil), exchange.VerbDelete, who("one"), 0},
+		"who may revoke one revokes many":       {r.TokenFor("one", nil), exchange.VerbDeleteMany, "", http.StatusForbidden},
 		"a reader lists":                        {r.TokenFor("reader", nil), exchange.VerbList, who("reader"), 0},
 		"a reader revokes":                      {r.TokenFor("reader", nil), exchange.VerbDelete, "", http.StatusForbidden},
 		"nobody lists":                          {r.TokenFor("nobody", nil), exchange.VerbList, "", http.StatusForbidden},
