@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"internal/serve":       {},
 	"internal/settings":    {},
 	"internal/sqlite":      {"internal/filelock"},
+	"internal/telemetry":   {"internal/keystore"},
 	"cmd/sallyport":        {"..."},
 	"bench":                {"envoy", "envoy/envoytest", "gateway", "gateway/xds", "internal/key", "internal/keystore"},
 }
@@ -50,8 +51,8 @@ var mayNotReach = map[string][]string{
 	// The backend never sees a token or a key.
 	"memory": {"golang-jwt", "jwkset", "keyfunc", "sallyport/extauthz", "sallyport/exchange", "sallyport/internal/key", "google.golang.org/grpc", "k8s.io/"},
 	// The decisions know no gRPC, no Envoy and no Kubernetes.
-	"extauthz":         {"google.golang.org/grpc", "go-control-plane", "k8s.io/"},
-	"exchange":         {"google.golang.org/grpc", "go-control-plane", "k8s.io/"},
+	"extauthz":         {"google.golang.org/grpc", "go-control-plane", "k8s.io/", "go.opentelemetry.io"},
+	"exchange":         {"google.golang.org/grpc", "go-control-plane", "k8s.io/", "go.opentelemetry.io"},
 	"exchange/sandbox": {"net/http", "google.golang.org/grpc", "k8s.io/", "golang-jwt"},
 }
 
