@@ -19,6 +19,8 @@ const (
 	clusterAuthz    = "sallyport_authz"
 	clusterExchange = "sallyport_exchange"
 	clusterAdmin    = "sallyport_admin" // Envoy's own admin interface, for the metrics listener
+
+	clusterCollector = "sallyport_collector"
 )
 
 const (
@@ -30,8 +32,8 @@ const (
 	bufferLimit = 32 << 10
 )
 
-// Clusters builds the upstreams: the backend, the inner door, and the outer door and the admin interface if they are asked
-// for.
+// Clusters builds the upstreams: the backend, the inner door, and the outer door, the trace collector and the admin
+// interface if they are asked for.
 func Clusters(g Gateway) ([]*clusterv3.Cluster, error) {
 	g, err := ready(g)
 	if err != nil {
@@ -43,6 +45,9 @@ func Clusters(g Gateway) ([]*clusterv3.Cluster, error) {
 	}
 	if g.Exchange != nil {
 		out = append(out, cluster(clusterExchange, g.Exchange.Upstream, http1()))
+	}
+	if g.Tracing != nil {
+		out = append(out, cluster(clusterCollector, g.Tracing.Upstream, http2()))
 	}
 	if g.Metrics != "" {
 		out = append(out, cluster(clusterAdmin, Upstream{Endpoint: g.Admin}, http1()))

@@ -14,6 +14,7 @@ type Gateway struct {
 	Backend      Backend       `yaml:"backend"`
 	Authz        Authz         `yaml:"authz"`
 	Exchange     *Exchange     `yaml:"exchange,omitempty"`  // nil: this Envoy has no outer door
+	Tracing      *Tracing      `yaml:"tracing,omitempty"`   // nil: no spans
 	AccessLog    string        `yaml:"accessLog,omitempty"` // /dev/stdout, /dev/stderr, a file, or "none"
 	MaxStream    time.Duration `yaml:"maxStream,omitempty"` // the longest that one request may last; no longer than a key
 	Limits       Limits        `yaml:"limits,omitempty"`
@@ -68,6 +69,13 @@ type Exchange struct {
 	AdminRate Rate `yaml:"adminRate,omitempty"` // for key administration and the published keys
 }
 
+// Tracing sends spans of a share of the requests to an OpenTelemetry collector that speaks OTLP over gRPC.
+type Tracing struct {
+	Upstream `yaml:",inline"`
+	Sample   Percent `yaml:"sample,omitempty"`
+	Join     bool    `yaml:"join,omitempty"` // go on with the traces that callers begin: they then say what is traced
+}
+
 // Rate is a token bucket, one for the whole Envoy: Requests are let through in each Every, and as many at once.
 type Rate struct {
 	Requests uint32        `yaml:"requests"`
@@ -91,6 +99,7 @@ const (
 	DefaultMaxStream    = 15 * time.Minute       // a key's life
 	DefaultConnections  = 10_000
 	DefaultHeapMiB      = 512
+	DefaultSample       = 1  // percent
 	defaultTokenPerSec  = 20 // TokenReviews per second that one Envoy may cause
 	defaultAdminPerSec  = 100
 	minTimeout          = 20 * time.Millisecond
@@ -116,6 +125,11 @@ func (g Gateway) WithDefaults() Gateway {
 	if len(g.Backend.Paths) == 0 {
 		// Whether an unknown backend streams is not known: do not cut it off.
 		g.Backend.Paths = []Path{{Prefix: "/", Stream: true}}
+	}
+	if g.Tracing != nil {
+		t := *g.Tracing // the caller's value stays as it is
+		setDefault(&t.Sample, DefaultSample)
+		g.Tracing = &t
 	}
 	if g.Exchange != nil {
 		e := *g.Exchange // the caller's value stays as it is

@@ -16,8 +16,8 @@ import (
 //  2. copy each trusted header there, so that the inner door can refuse a value that contradicts the key;
 //  3. remove everything under the trusted prefix.
 //
-// A header that the client names in Connection is gone before this, and a name with an underscore is refused.
-func strip(trusted gateway.Headers) *corev3.TypedExtensionConfig {
+// Then come more. A header that the client names in Connection is gone before this, and a name with an underscore is refused.
+func strip(trusted gateway.Headers, more ...*rulesv3.HeaderMutation) *corev3.TypedExtensionConfig {
 	claimed := gateway.ClaimedHeaders()
 	mutations := []*rulesv3.HeaderMutation{removePrefix(claimed.Prefix)}
 	from, to := trusted.All(), claimed.All()
@@ -25,6 +25,7 @@ func strip(trusted gateway.Headers) *corev3.TypedExtensionConfig {
 		mutations = append(mutations, copyHeader(from[i], to[i]))
 	}
 	mutations = append(mutations, removePrefix(trusted.Prefix))
+	mutations = append(mutations, more...)
 	return &corev3.TypedExtensionConfig{
 		Name:        "envoy.http.early_header_mutation.header_mutation",
 		TypedConfig: packed(&earlyv3.HeaderMutation{Mutations: mutations}),
@@ -35,6 +36,10 @@ func removePrefix(prefix string) *rulesv3.HeaderMutation {
 	return &rulesv3.HeaderMutation{Action: &rulesv3.HeaderMutation_RemoveOnMatch_{
 		RemoveOnMatch: &rulesv3.HeaderMutation_RemoveOnMatch{KeyMatcher: prefixMatcher(prefix)},
 	}}
+}
+
+func remove(name string) *rulesv3.HeaderMutation {
+	return &rulesv3.HeaderMutation{Action: &rulesv3.HeaderMutation_Remove{Remove: name}}
 }
 
 func copyHeader(from, to string) *rulesv3.HeaderMutation {

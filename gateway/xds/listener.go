@@ -71,7 +71,7 @@ func connectionManager(g Gateway, routes *routev3.RouteConfiguration) (*hcmv3.Ht
 		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: routes},
 		HttpFilters:    filters,
 
-		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{strip(trusted)},
+		EarlyHeaderMutationExtensions: []*corev3.TypedExtensionConfig{strip(trusted, g.Tracing.begin()...)},
 
 		// One spelling for each path, so that a route (and what it protects) cannot be reached by another.
 		NormalizePath:                wrapperspb.Bool(true),
@@ -111,6 +111,7 @@ func connectionManager(g Gateway, routes *routev3.RouteConfiguration) (*hcmv3.Ht
 
 		LocalReplyConfig: localReplies(),
 		AccessLog:        accessLog(g.AccessLog),
+		Tracing:          g.Tracing.manager(g.Node.Cluster),
 	}, nil
 }
 

@@ -65,7 +65,7 @@ func explain(err error) error {
 func fieldsOf(typeName string) []string {
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[Gateway](), reflect.TypeFor[Node](), reflect.TypeFor[Backend](), reflect.TypeFor[Authz](),
-		reflect.TypeFor[Exchange](), reflect.TypeFor[Path](), reflect.TypeFor[TLS](), reflect.TypeFor[Rate](), reflect.TypeFor[Limits](),
+		reflect.TypeFor[Exchange](), reflect.TypeFor[Path](), reflect.TypeFor[TLS](), reflect.TypeFor[Rate](), reflect.TypeFor[Limits](), reflect.TypeFor[Tracing](),
 	} {
 		if t.Name() == typeName {
 			return yamlNames(t)

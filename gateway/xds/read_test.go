@@ -98,6 +98,11 @@ func TestMistakes(t *testing.T) {
 		{"TLS without an authority", "backend: {endpoint: \"b:1\", tls: {san: b}}", []string{"tls.ca"}},
 		{"TLS without a name", "backend: {endpoint: \"b:1\", tls: {ca: /ca}}", []string{"tls.san"}},
 		{"half a certificate", "backend: {endpoint: \"b:1\", tls: {ca: /ca, san: b, cert: /c}}", []string{"tls.cert and tls.key"}},
+		{"a sample without a sign", minimal + "tracing: {endpoint: \"c:4317\", sample: 0.01}", []string{"0.01", "such as 1%"}},
+		{"a sample of more than all", minimal + "tracing: {endpoint: \"c:4317\", sample: 101%}", []string{"tracing", "sample", "100%"}},
+		{"a sample below nothing", minimal + "tracing: {endpoint: \"c:4317\", sample: -1%}", []string{"tracing", "sample"}},
+		{"tracing to nowhere", minimal + "tracing: {sample: 1%}", []string{"tracing", "endpoint"}},
+		{"an unknown field of tracing", minimal + "tracing: {collector: \"c:1\"}", []string{`"collector"`, "sample"}},
 		{"a rate of nothing", minimal + "exchange: {endpoint: \"e:1\", tokenRate: {every: 1s}}", []string{"tokenRate.requests"}},
 		{"a rate too fast", minimal + "exchange: {endpoint: \"e:1\", adminRate: {requests: 1, every: 1ms}}", []string{"adminRate.every", "50ms"}},
 	} {
@@ -127,6 +132,7 @@ func TestWhatIsAllowedButShouldBeKnown(t *testing.T) {
 		{"a backend elsewhere", "backend: {endpoint: \"b:1\"}\nauthz: {endpoint: \"unix:/a\"}", []string{"backend"}},
 		{"a backend elsewhere, with TLS", "backend: {endpoint: \"b:1\", tls: {ca: /ca, san: b}}\nauthz: {endpoint: \"unix:/a\"}", nil},
 		{"an exchange elsewhere", minimal + "exchange: {endpoint: \"e:1\"}", []string{"exchange"}},
+		{"a collector elsewhere", minimal + "tracing: {endpoint: \"c:4317\"}", []string{"tracing"}},
 		{"callers from elsewhere", minimal + "listen: 0.0.0.0:80", []string{"listen"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

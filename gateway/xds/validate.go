@@ -34,6 +34,9 @@ func (g Gateway) Validate() error {
 	if g.Exchange != nil {
 		p.add("exchange", g.Exchange.check())
 	}
+	if g.Tracing != nil {
+		p.add("tracing", g.Tracing.check())
+	}
 	return errors.Join(p...)
 }
 
@@ -129,7 +132,7 @@ func (b Backend) check() error {
 	if err := b.Upstream.check(); err != nil {
 		return err
 	}
-	if b.Name == clusterAuthz || b.Name == clusterExchange || b.Name == clusterAdmin {
+	if b.Name == clusterAuthz || b.Name == clusterExchange || b.Name == clusterAdmin || b.Name == clusterCollector {
 		return fmt.Errorf("name %q is taken by another part of the gateway: choose another", b.Name)
 	}
 	seen := map[Path]bool{}
@@ -213,6 +216,9 @@ func (g Gateway) Warnings() []string {
 	warn("backend", g.Backend.Upstream, "whoever reaches it past this gateway can write any trusted header")
 	if g.Exchange != nil {
 		warn("exchange", g.Exchange.Upstream, "tokens and new keys travel on it")
+	}
+	if g.Tracing != nil {
+		warn("tracing", g.Tracing.Upstream, "who asks for what, and when, can be read on it")
 	}
 	if ap, err := netip.ParseAddrPort(g.Listen); err == nil && !ap.Addr().IsLoopback() {
 		out = append(out, fmt.Sprintf("listen: %s takes keys unencrypted from other hosts; keep it inside the pod network, or end TLS in front of it and set trustedHops", g.Listen))
