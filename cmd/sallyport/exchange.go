@@ -21,6 +21,7 @@ import (
 	"sallyport/internal/key"
 	"sallyport/internal/keystore"
 	"sallyport/internal/serve"
+	"sallyport/internal/telemetry"
 )
 
 // mintFlags say which tokens become which keys.
@@ -63,7 +64,13 @@ func (c *exchangeCommand) Run(env *environment) error {
 		return err
 	}
 	defer store.Close() //nolint:errcheck // every write was durable when it returned
-	v, err := c.voucher(env, store)
+	spans, done, err := env.tracing("exchange")
+	if err != nil {
+		return err
+	}
+	defer done()
+	store = spans.Keystore(store, c.Keystore)
+	v, err := c.voucher(env, store, spans)
 	if err != nil {
 		return err
 	}
@@ -73,7 +80,7 @@ func (c *exchangeCommand) Run(env *environment) error {
 			return err
 		}
 	}
-	outer, err := newOuterDoor(env.ctx, store, v, c.keyNameFlags, c.mintFlags, env.log)
+	outer, err := newOuterDoor(env.ctx, store, v, c.keyNameFlags, c.mintFlags, spans, env.log)
 	if err != nil {
 		return err
 	}
@@ -90,9 +97,9 @@ func (c *exchangeCommand) Run(env *environment) error {
 }
 
 // voucher is the development cluster's if one is named, else the Kubernetes cluster's.
-func (c *exchangeCommand) voucher(env *environment, store keystore.Store) (voucher, error) {
+func (c *exchangeCommand) voucher(env *environment, store keystore.Store, spans *telemetry.Tracing) (voucher, error) {
 	if c.DevCluster == "" {
-		v, err := c.kubeFlags.voucher(store, c.mintFlags, env.log)
+		v, err := c.kubeFlags.voucher(store, c.mintFlags, spans, env.log)
 		if err != nil {
 			return voucher{}, fmt.Errorf("%w (--kubeconfig FILE, or --dev-cluster DIR on a laptop)", err)
 		}
@@ -170,12 +177,13 @@ type outerDoor struct {
 	voucher
 	exchange *exchange.Exchange
 	handler  *httpapi.Handler
+	spans    *telemetry.Tracing
 	signer   *key.Signer
 	keys     *key.KeySet
 	log      *slog.Logger
 }
 
-func newOuterDoor(ctx context.Context, store keystore.Store, v voucher, names keyNameFlags, f mintFlags, log *slog.Logger) (*outerDoor, error) {
+func newOuterDoor(ctx context.Context, store keystore.Store, v voucher, names keyNameFlags, f mintFlags, spans *telemetry.Tracing, log *slog.Logger) (*outerDoor, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
@@ -197,12 +205,12 @@ func newOuterDoor(ctx context.Context, store keystore.Store, v voucher, names ke
 		Now:           time.Now,
 		Log:           log,
 	})
-	return &outerDoor{voucher: v, exchange: x, handler: httpapi.New(x, store.Ping, log), signer: signer, keys: keys, log: log}, nil
+	return &outerDoor{voucher: v, exchange: x, handler: httpapi.New(x, store.Ping, log), spans: spans, signer: signer, keys: keys, log: log}, nil
 }
 
 func (o *outerDoor) allParts(l net.Listener) []part {
 	return append([]part{
-		func(ctx context.Context) error { return serve.HTTP(ctx, l, o.handler, o.log) },
+		func(ctx context.Context) error { return serve.HTTP(ctx, l, o.spans.Handler(o.handler, nil), o.log) },
 		quietly(o.exchange.Run),
 		quietly(func(ctx context.Context) {
 			o.signer.Run(ctx, func(err error) {

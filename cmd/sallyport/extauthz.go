@@ -16,6 +16,7 @@ import (
 	"sallyport/internal/key"
 	"sallyport/internal/keystore"
 	"sallyport/internal/serve"
+	"sallyport/internal/telemetry"
 )
 
 // doorFlags tune the inner door.
@@ -38,6 +39,7 @@ type extauthzCommand struct {
 type extauthzServeCommand struct {
 	Listen      string `help:"Where Envoy asks: unix:PATH or HOST:PORT." default:"unix:/run/sallyport/extauthz.sock"`
 	HTTPListen  string `help:"Where gateways that ask over HTTP ask, at /check: unix:PATH or HOST:PORT." name:"http-listen" placeholder:"ADDRESS"`
+	DecisionLog string `help:"Where decisions are logged: log, among the service's own lines; or stdout, as JSON lines of their own." enum:"log,stdout" default:"log"`
 	AdminListen string `help:"Where 'extauthz set' and 'stats' find it: unix:PATH, or a loopback HOST:PORT. Empty for nowhere." default:"unix:/run/sallyport/extauthz-admin.sock"`
 	metricsFlags
 	keystoreFlags
@@ -58,7 +60,12 @@ func (c *extauthzServeCommand) Run(env *environment) error {
 		return err
 	}
 	defer store.Close() //nolint:errcheck // nothing is written here
-	door, err := newDoor(store, c.keyNameFlags, c.doorFlags, env.log)
+	spans, done, err := env.tracing("extauthz")
+	if err != nil {
+		return err
+	}
+	defer done()
+	door, err := newDoor(spans.Keystore(store, c.Keystore), c.keyNameFlags, c.doorFlags, spans, c.decisionLog(env))
 	if err != nil {
 		return err
 	}
@@ -76,7 +83,7 @@ func (c *extauthzServeCommand) Run(env *environment) error {
 	for _, extra := range []struct {
 		address string
 		handler http.Handler
-	}{{c.HTTPListen, door.http}, {c.AdminListen, door.tuning.Handler()}} {
+	}{{c.HTTPListen, spans.Handler(door.http, func(*http.Request) string { return httpcheck.Path })}, {c.AdminListen, door.tuning.Handler()}} {
 		if extra.address == "" {
 			continue
 		}
@@ -90,8 +97,20 @@ func (c *extauthzServeCommand) Run(env *environment) error {
 	return runParts(env.ctx, parts)
 }
 
+// decisionLog is where decisions are logged, and what else the door says.
+func (c *extauthzServeCommand) decisionLog(env *environment) doorLogs {
+	logs := doorLogs{decisions: env.log, rest: env.log}
+	if c.DecisionLog == "stdout" {
+		logs.decisions = slog.New(slog.NewJSONHandler(env.stdout, nil))
+	}
+	return logs
+}
+
+type doorLogs struct{ decisions, rest *slog.Logger }
+
 // door is the inner door with all that runs for it.
 type door struct {
+	spans    *telemetry.Tracing
 	service  *checkserver.Service
 	http     *httpcheck.Handler
 	keys     *key.KeySet
@@ -102,12 +121,12 @@ type door struct {
 	log      *slog.Logger
 }
 
-func newDoor(store keystore.Store, names keyNameFlags, f doorFlags, log *slog.Logger) (*door, error) {
+func newDoor(store keystore.Store, names keyNameFlags, f doorFlags, spans *telemetry.Tracing, logs doorLogs) (*door, error) {
 	headers, err := gateway.NewHeaders(f.HeaderPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("--header-prefix: %w", err)
 	}
-	d := &door{store: store, log: log, keys: key.NewKeySet(store, time.Now)}
+	d := &door{spans: spans, store: store, log: logs.rest, keys: key.NewKeySet(store, time.Now)}
 	d.revoked, err = extauthz.NewRevocationCache(store, extauthz.RevocationOptions{TTL: f.RevocationCacheTTL, Size: f.RevocationCacheSize, Now: time.Now})
 	if err != nil {
 		return nil, err
@@ -117,14 +136,14 @@ func newDoor(store keystore.Store, names keyNameFlags, f doorFlags, log *slog.Lo
 	if err != nil {
 		return nil, err
 	}
-	decisions, err := extauthz.NewDecisionLog(log, extauthz.LogRates{Allows: f.LogAllows, Denials: f.LogDenials}, time.Now, nil)
+	decisions, err := extauthz.NewDecisionLog(logs.decisions, extauthz.LogRates{Allows: f.LogAllows, Denials: f.LogDenials}, time.Now, telemetry.TraceID)
 	if err != nil {
 		return nil, err
 	}
 	authorizer := extauthz.NewAuthorizer(d.verified, d.revoked, time.Now)
-	d.service = checkserver.NewService(authorizer, headers, log)
+	d.service = checkserver.NewService(authorizer, headers, logs.rest)
 	d.http = httpcheck.New(authorizer, headers, decisions)
-	d.tuning = tuning.NewDoor(authorizer, d.revoked, d.verified, decisions, time.Now, log)
+	d.tuning = tuning.NewDoor(authorizer, d.revoked, d.verified, decisions, time.Now, logs.rest)
 	return d, nil
 }
 
@@ -140,7 +159,7 @@ func (d *door) close() { d.verified.Close() }
 
 func (d *door) parts(l net.Listener) []part {
 	return []part{
-		func(ctx context.Context) error { return d.service.Serve(ctx, l) },
+		func(ctx context.Context) error { return d.service.Serve(ctx, l, d.spans.GRPCServer()...) },
 		quietly(func(ctx context.Context) {
 			d.keys.Run(ctx, func(err error) { d.log.Warn("verification keys could not be read; those known stay", "error", err) })
 		}),

@@ -24,7 +24,7 @@ type deployment struct {
 	url      string
 }
 
-func deploy(t *testing.T) *deployment {
+func deploy(t *testing.T, change ...func(*xds.Gateway)) *deployment {
 	t.Helper()
 	dir := shortDir(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -40,13 +40,17 @@ func deploy(t *testing.T) *deployment {
 	for name := range d.args {
 		d.start(t, name)
 	}
-	d.url = envoytest.Start(t, xds.Gateway{
+	g := xds.Gateway{
 		Authz:    xds.Authz{Upstream: upstream("extauthz")},
 		Exchange: &xds.Exchange{Upstream: upstream("exchange")},
 		Backend: xds.Backend{Upstream: upstream("memory"), Paths: []xds.Path{
 			{Exact: "/healthz", Open: true}, {Exact: "/mcp", Stream: true}, {Prefix: "/v1/"},
 		}},
-	}).URL
+	}
+	for _, f := range change {
+		f(&g)
+	}
+	d.url = envoytest.Start(t, g).URL
 	return d
 }
 

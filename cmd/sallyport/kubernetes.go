@@ -15,6 +15,7 @@ import (
 	"sallyport/exchange/kubernetes/watch"
 	"sallyport/exchange/sandbox"
 	"sallyport/internal/keystore"
+	"sallyport/internal/telemetry"
 )
 
 // kubeFlags say how a Kubernetes cluster is asked whose a token is, and what its answer means.
@@ -49,7 +50,7 @@ func (f kubeFlags) validate() error {
 
 // voucher makes a Kubernetes cluster say whose a token is. The cluster is not asked yet: an exchange that starts while the
 // API server is away answers 503 until it is back.
-func (f kubeFlags) voucher(store keystore.Store, m mintFlags, log *slog.Logger) (voucher, error) {
+func (f kubeFlags) voucher(store keystore.Store, m mintFlags, spans *telemetry.Tracing, log *slog.Logger) (voucher, error) {
 	if err := f.validate(); err != nil {
 		return voucher{}, err
 	}
@@ -58,7 +59,9 @@ func (f kubeFlags) voucher(store keystore.Store, m mintFlags, log *slog.Logger) 
 		return voucher{}, err
 	}
 	klog.SetSlogLogger(log.With("part", "client-go")) // which would write to stderr in a form of its own
-	client, err := kubernetes.NewClient(config, kubernetes.Options{QPS: f.KubeQPS, Burst: f.KubeBurst, CallTimeout: kubernetes.DefaultCallTimeout})
+	client, err := kubernetes.NewClient(config, kubernetes.Options{
+		QPS: f.KubeQPS, Burst: f.KubeBurst, CallTimeout: kubernetes.DefaultCallTimeout, Wrap: spans.KubernetesTransport,
+	})
 	if err != nil {
 		return voucher{}, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"sallyport/gateway"
 	"sallyport/internal/serve"
+	"sallyport/internal/telemetry"
 	"sallyport/memory"
 	"sallyport/memory/api"
 	"sallyport/memory/belief"
@@ -89,7 +90,12 @@ func (c *memoryServeCommand) Run(env *environment) error {
 	if err := gateway.CheckTrust(c.Listen, config); err != nil {
 		return err
 	}
-	m, err := newMemoryService(env.ctx, c.memoryStoreFlags, c.memoryFlags, c.HeaderPrefix, env.log)
+	spans, done, err := env.tracing("memory")
+	if err != nil {
+		return err
+	}
+	defer done()
+	m, err := newMemoryService(env.ctx, c.memoryStoreFlags, c.memoryFlags, c.HeaderPrefix, spans, env.log)
 	if err != nil {
 		return err
 	}
@@ -135,7 +141,7 @@ type memoryService struct {
 	log     *slog.Logger
 }
 
-func newMemoryService(ctx context.Context, where memoryStoreFlags, f memoryFlags, headerPrefix string, log *slog.Logger) (*memoryService, error) {
+func newMemoryService(ctx context.Context, where memoryStoreFlags, f memoryFlags, headerPrefix string, spans *telemetry.Tracing, log *slog.Logger) (*memoryService, error) {
 	headers, err := gateway.NewHeaders(headerPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("--header-prefix: %w", err)
@@ -151,7 +157,8 @@ func newMemoryService(ctx context.Context, where memoryStoreFlags, f memoryFlags
 	surface, vocabulary := f.surface()
 	options.Vocabulary, options.Logger = &vocabulary, log
 	service := memory.NewService(store, options)
-	return &memoryService{store: store, service: service, handler: api.NewHandler(service, surface, headers, log), log: log}, nil
+	handler := spans.Handler(api.NewHandler(service, surface, headers, log), func(r *http.Request) string { return surface.Route(r.URL.Path) })
+	return &memoryService{store: store, service: service, handler: handler, log: log}, nil
 }
 
 func (m *memoryService) close() { _ = m.store.Close() } // every write was durable when it returned

@@ -9,6 +9,7 @@ import (
 	"sallyport/internal/keystore"
 	"sallyport/internal/periodic"
 	"sallyport/internal/serve"
+	"sallyport/internal/telemetry"
 )
 
 // services are all of `up` but Envoy. They listen on unix sockets alone.
@@ -16,6 +17,7 @@ type services struct {
 	parts        []part
 	tokenFile    string // of the example pod; empty with a real cluster
 	adminKeyFile string
+	keystore     string // its address
 	closers      []func() error
 }
 
@@ -31,12 +33,16 @@ func startServices(env *environment, dir *dataDir, c *upCommand) (_ *services, e
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.voucher(env, dir, c, store)
+	spans, err := s.tracing(env, "exchange")
+	if err != nil {
+		return nil, err
+	}
+	v, err := s.voucher(env, dir, c, spans.Keystore(store, s.keystore), spans)
 	if err != nil {
 		return nil, err
 	}
 	for _, start := range []func() error{
-		func() error { return s.startExchange(env, dir, c, store, v) },
+		func() error { return s.startExchange(env, dir, c, spans.Keystore(store, s.keystore), v, spans) },
 		func() error { return s.startExtauthz(env, dir, c, store) },
 		func() error { return s.startBackend(env, dir, c) },
 	} {
@@ -54,6 +60,16 @@ func (s *services) close() {
 	}
 }
 
+// tracing returns the spans of a service, nil if nobody asks for any.
+func (s *services) tracing(env *environment, service string) (*telemetry.Tracing, error) {
+	spans, done, err := env.tracing(service)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, func() error { done(); return nil })
+	return spans, nil
+}
+
 // startKeystore opens the store at address, or the data directory's own if that is empty.
 func (s *services) startKeystore(env *environment, dir *dataDir, address string) (keystore.Store, error) {
 	where := "as --keystore says" // it may hold a password
@@ -61,6 +77,7 @@ func (s *services) startKeystore(env *environment, dir *dataDir, address string)
 		where = dir.file("keys.db")
 		address = "sqlite:" + where
 	}
+	s.keystore = address
 	store, err := keystoreFlags{Keystore: address}.open(env.ctx)
 	if err != nil {
 		return nil, err
@@ -74,11 +91,11 @@ func (s *services) startKeystore(env *environment, dir *dataDir, address string)
 }
 
 // voucher is the development cluster's, with an example pod in it, unless a kubeconfig names a real cluster.
-func (s *services) voucher(env *environment, dir *dataDir, c *upCommand, store keystore.Store) (voucher, error) {
+func (s *services) voucher(env *environment, dir *dataDir, c *upCommand, store keystore.Store, spans *telemetry.Tracing) (voucher, error) {
 	log := env.log.With("part", "exchange")
 	if c.Kubeconfig != "" {
 		say(env.stdout, "cluster", "as in "+c.Kubeconfig)
-		return c.voucher(store, c.mintFlags, log)
+		return c.voucher(store, c.mintFlags, spans, log)
 	}
 	cluster, err := openDevCluster(env.ctx, dir.path)
 	if err != nil {
@@ -122,8 +139,8 @@ func (s *services) startExamplePod(env *environment, cluster *devCluster, audien
 	return nil
 }
 
-func (s *services) startExchange(env *environment, dir *dataDir, c *upCommand, store keystore.Store, v voucher) error {
-	outer, err := newOuterDoor(env.ctx, store, v, c.keyNameFlags, c.mintFlags, env.log.With("part", "exchange"))
+func (s *services) startExchange(env *environment, dir *dataDir, c *upCommand, store keystore.Store, v voucher, spans *telemetry.Tracing) error {
+	outer, err := newOuterDoor(env.ctx, store, v, c.keyNameFlags, c.mintFlags, spans, env.log.With("part", "exchange"))
 	if err != nil {
 		return err
 	}
@@ -137,7 +154,12 @@ func (s *services) startExchange(env *environment, dir *dataDir, c *upCommand, s
 }
 
 func (s *services) startExtauthz(env *environment, dir *dataDir, c *upCommand, store keystore.Store) error {
-	inner, err := newDoor(store, c.keyNameFlags, c.doorFlags, env.log.With("part", "extauthz"))
+	spans, err := s.tracing(env, "extauthz")
+	if err != nil {
+		return err
+	}
+	log := env.log.With("part", "extauthz")
+	inner, err := newDoor(spans.Keystore(store, s.keystore), c.keyNameFlags, c.doorFlags, spans, doorLogs{decisions: log, rest: log})
 	if err != nil {
 		return err
 	}
@@ -164,7 +186,12 @@ func (s *services) startBackend(env *environment, dir *dataDir, c *upCommand) er
 		say(env.stdout, "backend", c.Backend+" (yours)")
 		return nil
 	}
-	m, err := newMemoryService(env.ctx, memoryStoreFlags{Store: "sqlite:" + dir.file("memory.db")}, c.memoryFlags, c.HeaderPrefix, env.log.With("part", "memory"))
+	spans, err := s.tracing(env, "memory")
+	if err != nil {
+		return err
+	}
+	where := memoryStoreFlags{Store: "sqlite:" + dir.file("memory.db")}
+	m, err := newMemoryService(env.ctx, where, c.memoryFlags, c.HeaderPrefix, spans, env.log.With("part", "memory"))
 	if err != nil {
 		return err
 	}

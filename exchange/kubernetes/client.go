@@ -35,6 +35,8 @@ type Options struct {
 	QPS         float32       // calls a second, of exchanges
 	Burst       int           // calls at once, of exchanges
 	CallTimeout time.Duration // of each; an API server that hangs must not hold callers
+	// Wrap sees the calls go by, to trace them; nil: nobody wants to.
+	Wrap func(http.RoundTripper) http.RoundTripper
 }
 
 // LoadConfig reads a kubeconfig file, or without a path what a pod in the cluster is given.
@@ -77,6 +79,9 @@ func NewClient(config *rest.Config, opts Options) (*Client, error) {
 	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
 	metav1.AddToGroupVersion(scheme, metav1.Unversioned)
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	if opts.Wrap != nil {
+		config.Wrap(opts.Wrap)
+	}
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("make Kubernetes client: %w", err)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"sallyport/memory"
 )
@@ -39,6 +40,15 @@ func (s Surface) tool(name string) (Tool, bool) {
 		return Tool{}, false
 	}
 	return s.tools[i], true
+}
+
+// Route returns a path that the surface serves as it is, and "" for any other: one of a fixed set, to name a span or count by.
+func (s Surface) Route(path string) string {
+	name, rest := strings.CutPrefix(path, "/v1/")
+	if _, known := s.operations[name]; path == "/mcp" || rest && known {
+		return path
+	}
+	return ""
 }
 
 // operation adapts a method of the service to a tool.
