@@ -92,22 +92,23 @@ func (v Value) Key() string {
 	if v.IsZero() {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(string(v.kind) + "\x00" + strings.ToLower(v.String())))
+	said := strings.ToLower(v.text)
+	if v.kind != String {
+		raw, _ := v.MarshalJSON() // neither NaN nor infinities can be parsed
+		said = string(raw)
+	}
+	sum := sha256.Sum256([]byte(string(v.kind) + "\x00" + said))
 	const enough = 16 // 128 bits
 	return hex.EncodeToString(sum[:enough])
 }
 
-// String returns the value as it stands in a sentence.
+// String returns the value as it stands in a sentence. Numbers are written out, without an exponent.
 func (v Value) String() string {
 	switch v.kind {
 	case String:
 		return v.text
 	case Number:
-		b, err := json.Marshal(v.number)
-		if err != nil { // neither NaN nor infinities can be parsed
-			return strconv.FormatFloat(v.number, 'g', -1, 64)
-		}
-		return string(b)
+		return strconv.FormatFloat(v.number, 'f', -1, 64)
 	case Boolean:
 		return strconv.FormatBool(v.truth)
 	}

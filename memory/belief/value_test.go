@@ -74,6 +74,17 @@ func TestParseValue(t *testing.T) {
 	})
 }
 
+func TestNumbersInSentences(t *testing.T) {
+	for raw, want := range map[string]string{
+		"1": "1", "-2.50": "-2.5", "1e21": "1000000000000000000000", "1e-7": "0.0000001", "12345678901234567890": "12345678901234567000",
+	} {
+		v, err := belief.ParseValue(json.RawMessage(raw))
+		if err != nil || v.String() != want {
+			t.Errorf("%s reads %s, %v; want %s", raw, v, err, want)
+		}
+	}
+}
+
 func TestCanonicalNames(t *testing.T) {
 	long := strings.Repeat("a", 64)
 	for spelled, want := range map[string]string{
