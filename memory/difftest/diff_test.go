@@ -1,11 +1,11 @@
 package difftest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,47 +40,55 @@ type run struct {
 	ours       map[string]server // by engine
 	namespaces int               // used so far
 	compared   int
-	parted     int
+	parted     map[string]int // sequences that ended early, by why
 }
 
 func TestAnswersAreThoseOfTheReference(t *testing.T) {
 	p := &peer{}
-	r := &run{T: t, reference: p, ours: map[string]server{}}
-	lite, err := sqlitestore.Open(context.Background(), filepath.Join(t.TempDir(), "memory.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	postgres, err := pgstore.Open(context.Background(), pgtest.Start(t).Database(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for engine, store := range map[string]memory.Store{"SQLite": lite, "PostgreSQL": postgres} {
-		t.Cleanup(func() { _ = store.Close() })
-		r.ours[engine] = newOwn(store)
-	}
+	r := &run{T: t, reference: p, ours: map[string]server{}, parted: map[string]int{}}
+	stores := r.stores()
 	sequences := (*steps + perSequence - 1) / perSequence
 	diverged := 0
 	for i := *from; i < sequences; i++ {
-		if (i-*from)%perPeer == 0 {
-			t.Logf("sequence %d of %d", i, sequences)
+		k := kindOf(i)
+		if i%perPeer == 0 || i == *from {
+			t.Logf("sequence %d of %d, kind %s", i, sequences, k.name)
 			if i > *from {
 				p.stop()
 			}
-			p.start(t, "-agent=false")
+			p.start(t, k.flags...)
+			for engine, store := range stores {
+				r.ours[engine] = k.own(store)
+			}
 		}
-		g := generator{rand.New(rand.NewPCG(*seed, uint64(i)))}
-		var sequence []step
-		for range perSequence {
-			sequence = append(sequence, g.next())
-		}
-		if d := r.play(append(sequence, audit()...)); d != nil {
+		if d := r.play(sequenceOf(*seed, i)); d != nil {
 			t.Errorf("sequence %d of seed %d diverges. The shortest found that does:\n%s", i, *seed, r.shortest(d))
 			if diverged++; diverged == maxDiverged {
 				t.Fatal("that is enough")
 			}
 		}
 	}
-	t.Logf("%d answers of %d sequences compared; %d sequences ended early, where the two part on purpose", r.compared, sequences, r.parted)
+	t.Logf("%d answers of %d sequences compared", r.compared, sequences-*from)
+	for why, n := range r.parted {
+		t.Logf("%d sequences ended early: %s", n, why)
+	}
+}
+
+func (r *run) stores() map[string]memory.Store {
+	r.Helper()
+	lite, err := sqlitestore.Open(context.Background(), filepath.Join(r.TempDir(), "memory.db"))
+	if err != nil {
+		r.Fatal(err)
+	}
+	postgres, err := pgstore.Open(context.Background(), pgtest.Start(r.T).Database(r.T))
+	if err != nil {
+		r.Fatal(err)
+	}
+	stores := map[string]memory.Store{"SQLite": lite, "PostgreSQL": postgres}
+	for _, store := range stores {
+		r.Cleanup(func() { _ = store.Close() })
+	}
+	return stores
 }
 
 // divergence is a sequence whose last answers differ.
@@ -107,26 +115,45 @@ func (r *run) play(sequence []step) *divergence {
 		r.Fatal("there are no namespaces left")
 	}
 	theirs, ours := newNormal(), map[string]*normal{}
+	for engine := range r.ours {
+		ours[engine] = newNormal()
+	}
+	ahead := time.Now().Add(shortlyAhead)
 	for i, s := range sequence {
-		reference := r.reference.call(r.T, r.namespaces, s)
-		a := shown(theirs.answer(s, reference))
+		s = s.dated(ahead)
+		reference := shown(theirs.answer(s, r.reference.call(r.T, r.namespaces, s)))
 		for engine, own := range r.ours {
-			if ours[engine] == nil {
-				ours[engine] = newNormal()
-			}
-			b := ours[engine].answer(s, own.call(r.T, r.namespaces, s))
+			c := comparison{step: s, past: sequence[:i], reference: parsed(reference), ours: ours[engine].answer(s, own.call(r.T, r.namespaces, s))}
+			c.askReference = func(q step) any { return newNormal().answer(q, r.reference.call(r.T, r.namespaces, q)) }
+			c.askOurs = func(q step) any { return newNormal().answer(q, own.call(r.T, r.namespaces, q)) }
 			r.compared++
-			switch compare(s, parsed(a), b) {
+			verdict, why := c.judge()
+			if time.Now().After(ahead.Add(-aSecond)) && states(soon, sequence[:i+1]) {
+				verdict, why = parted, "it took so long that what was dated ahead has come"
+			}
+			switch verdict {
 			case same:
 			case parted:
-				r.parted++
+				r.parted[why]++
 				return nil
 			case differs:
-				return &divergence{steps: sequence[:i+1], engine: engine, reference: parsed(a), ours: b}
+				return &divergence{steps: sequence[:i+1], engine: engine, reference: c.reference, ours: c.ours}
 			}
 		}
 	}
 	return nil
+}
+
+// Statements are dated so far ahead of the clock that a sequence is over before their time has come.
+const (
+	shortlyAhead = 50 * time.Second
+	aSecond      = time.Second
+)
+
+// dated puts an instant in the place of the word soon.
+func (s step) dated(ahead time.Time) step {
+	s.Body = bytes.ReplaceAll(s.Body, []byte(`"`+soon+`"`), []byte(`"`+ahead.UTC().Format(time.RFC3339)+`"`))
+	return s
 }
 
 // searching bounds how long a shorter sequence is looked for.

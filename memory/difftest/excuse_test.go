@@ -1,8 +1,14 @@
 package difftest
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
+	"strings"
+
+	"sallyport/memory/belief"
 )
 
 // verdict is what a comparison of two answers comes to.
@@ -14,81 +20,235 @@ const (
 	parted // they differ on purpose, and from here on the two memories hold different things
 )
 
-// compare compares two answers in their comparable form. Each excuse names the row of docs/compatibility.md it is for.
-func compare(s step, reference, ours any) verdict {
-	if shown(reference) == shown(ours) {
-		return same
-	}
-	var asked object
-	_ = json.Unmarshal(s.Body, &asked) // a step is an object
-	switch s.Op {
-	case "recall":
-		// "a query returns the best 20 beliefs however unlike": a query puts in order, and alone it selects.
-		if asked["query"] != nil && asked["subject"] == nil && asked["predicate"] == nil && contained(ours, reference) {
-			return same
-		}
-		if asked["query"] != nil && contained(ours, reference) && contained(reference, ours) {
-			return same
-		}
-		// "elsewhere leaves some values out".
-		if completed(reference, ours) && shown(reference) == shown(ours) {
-			return same
-		}
-		// "the values of a pair come in the order in which they were first stated", which shows where a limit cuts.
-		if asked["limit"] != 1000.0 && length(ours) == length(reference) {
-			return same
-		}
-	case "explain":
-		// The same, and "explain gives a note the history of all notes of its subject".
-		if contained(withoutNoteHistory(ours), withoutNoteHistory(reference)) {
-			return same
-		}
-	case "remember":
-		// The eight related beliefs that are told, of more than eight, are those nearest in wording to each server.
-		if tooMany(reference) && tooMany(ours) {
-			delete(reference.(object), "related")
-			delete(ours.(object), "related")
-			if shown(reference) == shown(ours) {
-				return same
-			}
-		}
-		// "what is stated at the same instant cannot be replaced".
-		if sameInstant(ours) && !sameInstant(reference) {
-			return parted
-		}
-		// "a historical value that is restated is known, whatever it excludes".
-		r, _ := reference.(object)
-		o, _ := ours.(object)
-		if r["already_known"] == true && o["already_known"] == nil && o["superseded"] != nil && historical[asked["predicate"]] {
-			return parted
-		}
-	}
-	return differs
+// comparison is of two answers in their comparable form. Where more has to be known to judge it, it asks.
+type comparison struct {
+	step                  step
+	past                  []step // what was asked before
+	reference, ours       any
+	askReference, askOurs func(step) any
 }
 
-// completed puts our values elsewhere in the place of the reference's where those are some of ours.
-func completed(reference, ours any) bool {
-	theirs, own := list(reference), list(ours)
-	if len(theirs) != len(own) {
-		return false
+// judge compares. Each excuse names the row of docs/compatibility.md that it is for.
+func (c *comparison) judge() (verdict, string) {
+	if c.equal() {
+		return same, ""
 	}
-	for i, row := range theirs {
-		if own[i]["elsewhere"] != nil && contained(row["elsewhere"], own[i]["elsewhere"]) {
-			row["elsewhere"] = own[i]["elsewhere"]
+	var asked object
+	_ = json.Unmarshal(c.step.Body, &asked) // numbers that Go cannot read are refused by both
+	if v, why := c.oddValue(asked); v != differs {
+		return v, why
+	}
+	switch {
+	case c.step.Tool:
+		return c.ofAgent(asked)
+	case c.step.Op == "recall":
+		return c.ofRecall(asked)
+	case c.step.Op == "explain":
+		return c.ofExplain(asked)
+	case c.step.Op == "remember":
+		return c.ofRemember(asked)
+	case c.step.Op == "timeline" && states(soon, c.past):
+		// "the now of a timeline has what is dated ahead".
+		r, o := parsedObject(c.reference), parsedObject(c.ours)
+		delete(r, "now")
+		delete(o, "now")
+		return c.excused()
+	}
+	return differs, ""
+}
+
+func (c *comparison) equal() bool { return shown(c.reference) == shown(c.ours) }
+
+// excused is same if the two are equal after all.
+func (c *comparison) excused() (verdict, string) {
+	if c.equal() {
+		return same, ""
+	}
+	return differs, ""
+}
+
+const (
+	minusZero = "`-0` is another value than `0`"
+	yearOne   = "an instant in the year 1 means now"
+)
+
+// oddValue excuses values that the reference mistakes for others.
+func (c *comparison) oddValue(asked object) (verdict, string) {
+	if states("-0", append(slices.Clone(c.past), c.step)) {
+		return parted, minusZero
+	}
+	for _, member := range []string{"as_of", "observed_after", "observed_before", "from", "to", "since"} {
+		if asked[member] == "0001-01-01T00:00:00Z" {
+			return same, yearOne
 		}
 	}
-	return true
+	if states("0001-01-01T00:00:00Z", append(slices.Clone(c.past), c.step)) {
+		return parted, yearOne
+	}
+	return differs, ""
+}
+
+// states says whether a step gives a value, which is a number or a word that stands for an instant.
+func states(value string, steps []step) bool {
+	return slices.ContainsFunc(steps, func(s step) bool {
+		return bytes.Contains(s.Body, []byte(`:`+value+`,`)) || bytes.Contains(s.Body, []byte(`:`+value+`}`)) || bytes.Contains(s.Body, []byte(`"`+value+`"`))
+	})
+}
+
+// ofRecall: "a query returns the best 20 beliefs however unlike"; a query beside a subject or a predicate puts in order.
+// "elsewhere leaves some values out". "values of a pair come in the order in which they were first stated", which shows
+// where a limit cuts.
+func (c *comparison) ofRecall(asked object) (verdict, string) {
+	reference, ours := c.reference, c.ours
+	if told, ok := ours.(object); ok { // on the text surface
+		reference, ours = parsedObject(reference)["memories"], told["memories"]
+		if cmpOr(asked["question"], "") == "" && inOrder(ours, asked["since"] != nil) {
+			order(reference, "since", "text")
+			order(ours, "since", "text")
+		}
+	}
+	question, _ := cmpOr(asked["query"], asked["question"]).(string)
+	complete(reference, ours)
+	switch {
+	case question != "" && cmpOr(asked["subject"], "") == "" && cmpOr(asked["predicate"], "") == "":
+		if contained(ours, reference) && contained(naming(question, reference), ours) {
+			return same, ""
+		}
+	case question != "":
+		if contained(ours, reference) && contained(reference, ours) {
+			return same, ""
+		}
+	case asked["limit"] != nil && asked["limit"] != 1000.0 && length(reference) == length(ours):
+		return c.cut(asked)
+	}
+	return c.excused()
+}
+
+// inOrder says whether texts come in order of time.
+func inOrder(rows any, newestFirst bool) bool {
+	return slices.IsSortedFunc(list(rows), func(a, b object) int {
+		if newestFirst {
+			a, b = b, a
+		}
+		return cmp.Compare(sortable("since", a), sortable("since", b))
+	})
+}
+
+// cut looks at everything that two answers were cut from.
+func (c *comparison) cut(asked object) (verdict, string) {
+	whole := maps.Clone(asked)
+	whole["limit"] = 1000
+	q := made("recall", whole)
+	reference, ours := c.askReference(q), c.askOurs(q)
+	complete(reference, ours)
+	all, _ := ours.([]any)
+	frozen := func(rows any) any { return withoutIDs(parsed(shown(rows))) }
+	if shown(withoutIDs(reference)) == shown(withoutIDs(ours)) &&
+		contained(frozen(c.reference), withoutIDs(reference)) && shown(frozen(c.ours)) == shown(all[:length(c.ours)]) {
+		return same, ""
+	}
+	return differs, ""
+}
+
+// ofExplain: as a query, and "explain gives a note the history of all notes of its subject".
+func (c *comparison) ofExplain(asked object) (verdict, string) {
+	question, _ := asked["question"].(string)
+	reference, ours := withoutNoteHistory(c.reference), withoutNoteHistory(c.ours)
+	const most = 20
+	if length(reference) < most && contained(ours, reference) && contained(naming(question, reference), ours) {
+		return same, ""
+	}
+	return differs, ""
+}
+
+func (c *comparison) ofRemember(asked object) (verdict, string) {
+	// "related, when more than eight are: the nearest in wording".
+	c.excuseRelated(asked)
+	if c.equal() {
+		return same, ""
+	}
+	if sameInstant(c.ours) && !sameInstant(c.reference) {
+		return parted, "what is stated at the same instant cannot be replaced"
+	}
+	r, o := parsedObject(c.reference), parsedObject(c.ours)
+	if r["already_known"] == true && o["already_known"] == nil && o["superseded"] != nil && historical[asked["predicate"]] {
+		return parted, "a historical value that is restated is known, whatever it excludes"
+	}
+	return differs, ""
+}
+
+// excuseRelated takes the related beliefs away if there are more than are told, and both tell some of the subject's.
+func (c *comparison) excuseRelated(asked object) {
+	const most = 8
+	r, o := parsedObject(c.reference), parsedObject(c.ours)
+	if length(r["related"]) != most || length(o["related"]) != most {
+		return
+	}
+	q := made("recall", object{"subject": asked["subject"], "limit": 1000})
+	ofSubject := func(rows, related any) bool {
+		some := withoutIDs(parsed(shown(related)))
+		for _, b := range append(list(rows), list(some)...) {
+			delete(b, "elsewhere")
+			delete(b, "days_ago")
+		}
+		return contained(some, withoutIDs(rows))
+	}
+	if ofSubject(c.askReference(q), r["related"]) && ofSubject(c.askOurs(q), o["related"]) {
+		delete(r, "related")
+		delete(o, "related")
+	}
+}
+
+// complete puts our values elsewhere in the place of the reference's where those are some of ours.
+func complete(reference, ours any) {
+	own := map[string]object{}
+	key := func(row object) string { return shown([]any{row["subject"], row["predicate"], row["value"]}) }
+	for _, row := range list(ours) {
+		own[key(row)] = row
+	}
+	for _, row := range list(reference) {
+		if o := own[key(row)]; o["elsewhere"] != nil && contained(row["elsewhere"], o["elsewhere"]) {
+			row["elsewhere"] = o["elsewhere"]
+		}
+	}
+}
+
+// naming keeps the rows that hold a word of a question, spelled the same.
+func naming(question string, rows any) any {
+	out := []any{}
+	for _, row := range list(rows) {
+		words := belief.Words(strings.Join([]string{shown(row["subject"]), shown(row["predicate"]), shown(row["value"]), shown(row["text"])}, " "))
+		if slices.ContainsFunc(belief.QueryWords(belief.Words(question)), func(w string) bool { return slices.Contains(words, w) }) {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+func withoutIDs(v any) any {
+	eachObject(v, func(o object) {
+		for member := range isID {
+			delete(o, member)
+		}
+	})
+	return v
+}
+
+func parsedObject(v any) object {
+	o, _ := v.(object)
+	return o
+}
+
+func cmpOr(a, b any) any {
+	if a != nil {
+		return a
+	}
+	return b
 }
 
 func length(rows any) int {
 	all, _ := rows.([]any)
 	return len(all)
-}
-
-func tooMany(remembered any) bool {
-	const most = 8
-	o, _ := remembered.(object)
-	return length(o["related"]) == most
 }
 
 // sameInstant says whether a statement ended another of its own instant.

@@ -11,14 +11,29 @@ import (
 type step struct {
 	Op   string
 	Body json.RawMessage
+	Tool bool   // it is called over MCP
+	Pod  string // whose key is used; empty for a key of no pod
 }
 
-func (s step) String() string { return fmt.Sprintf("POST /v1/%s %s", s.Op, s.Body) }
+func (s step) String() string {
+	called := "POST /v1/"
+	if s.Tool {
+		called = "tool "
+	}
+	return fmt.Sprintf("%s%s %.500s %s", called, s.Op, s.Body, s.Pod)
+}
 
 type object = map[string]any
 
 // generator makes operations that touch each other: few subjects, few predicates, few values, few days.
-type generator struct{ *rand.Rand }
+type generator struct {
+	*rand.Rand
+	open    bool     // predicates are defined by use
+	pods    []string // whose keys are used
+	resumed bool     // an agent, once
+
+	deferred map[string]bool // agents that were resumed without their lease
+}
 
 // The pools. Spellings that stand for one thing are in them on purpose.
 var (
@@ -27,31 +42,62 @@ var (
 		"lives_in", "name", "role", "uses_technology", "Uses Technology", "likes", "dislikes", "owns", "gave_away",
 		"plans", "cancelled", "did", "note", "goal", "pet",
 	}
+	registered = []string{
+		"name", "role", "project_status", "uses_technology", "Uses Technology", "project_constraint", "note", "prefers_editor", " timezone ",
+		"pet", "",
+	}
 	values = []string{"tea", "Tea ", "coffee", "a boat", "A  boat", "Zürich", "straße", "42", "x", "東京"}
-	others = map[string][]any{"score": {1, 1.0, 2.5, 0, -3}, "ready": {true, false}, "rank": {7, 8}}
+	others = map[string][]any{
+		"score": {1, 1.0, 2.5, 0, -3, json.RawMessage("1E2"), json.RawMessage("100.0"), json.RawMessage("12345678901234567890"), 1e21, 1e-7},
+		"ready": {true, false}, "rank": {7, 8},
+	}
 )
 
-func pick[T any](g generator, from []T) T { return from[g.IntN(len(from))] }
+func pick[T any](g *generator, from []T) T { return from[g.IntN(len(from))] }
+
+// soon stands for an instant shortly ahead of the clock, which play puts in its place.
+const soon = "soon"
 
 // maybe is true in one of n cases.
-func (g generator) maybe(n int) bool { return g.IntN(n) == 0 }
+func (g *generator) maybe(n int) bool { return g.IntN(n) == 0 }
 
 // Days on which things are stated lie a day apart, and instants that are asked about lie between them: whether a statement
 // of an instant is before or after it is decided by nanoseconds where two are of the same one.
-func (g generator) stated() string {
+func (g *generator) stated() string {
+	switch g.IntN(150) {
+	case 0:
+		return soon
+	case 1:
+		return "0001-01-01T00:00:00Z"
+	case 2, 3, 4:
+		return pick(g, []string{"2024-03-05T02:00:00+02:00", "2024-03-04T19:00:00-05:00", "2024-03-05T00:00:00.25Z", "0001-01-01T00:00:00.5Z", "1969-12-31T23:59:59Z"})
+	}
 	return time.Date(2024, 3, 1+g.IntN(10), 0, 0, 0, 0, time.UTC).Format(time.RFC3339)
 }
 
-func (g generator) asked() string {
+func (g *generator) asked() string {
+	switch g.IntN(100) {
+	case 0:
+		return "0001-01-01T00:00:00Z"
+	case 1, 2:
+		return "2999-01-01T00:00:00Z"
+	}
 	return time.Date(2024, 3, g.IntN(12), 12, 0, 0, 0, time.UTC).Format(time.RFC3339)
 }
 
 // pair returns a predicate and a value of its type; in one of 25 cases of another.
-func (g generator) pair() (string, any) {
-	predicate, value := pick(g, strings_), any(pick(g, values))
-	if g.maybe(5) {
+func (g *generator) pair() (string, any) {
+	names := registered
+	if g.open {
+		names = strings_
+	}
+	predicate, value := pick(g, names), any(pick(g, values))
+	if g.open && g.maybe(5) {
 		predicate = pick(g, []string{"score", "ready", "rank"})
 		value = pick(g, others[predicate])
+	}
+	if predicate == "score" && g.maybe(60) {
+		value = json.RawMessage("-0")
 	}
 	if g.maybe(25) {
 		value = pick(g, []any{7, true, "words"})
@@ -59,7 +105,7 @@ func (g generator) pair() (string, any) {
 	return predicate, value
 }
 
-func (g generator) replaces() []object {
+func (g *generator) replaces() []object {
 	var out []object
 	for range 1 + g.IntN(2) {
 		predicate, value := g.pair()
@@ -69,7 +115,7 @@ func (g generator) replaces() []object {
 }
 
 // next makes an operation.
-func (g generator) next() step {
+func (g *generator) next() step {
 	switch n := g.IntN(100); {
 	case n < 45:
 		return g.remember()
@@ -98,10 +144,10 @@ func made(op string, body object) step {
 	if err != nil {
 		panic(err) // everything in the pools is JSON
 	}
-	return step{op, raw}
+	return step{Op: op, Body: raw}
 }
 
-func (g generator) remember() step {
+func (g *generator) remember() step {
 	predicate, value := g.pair()
 	body := object{"subject": pick(g, subjects), "predicate": predicate, "value": value}
 	if !g.maybe(3) {
@@ -122,7 +168,7 @@ func (g generator) remember() step {
 	return made("remember", body)
 }
 
-func (g generator) text() step {
+func (g *generator) text() step {
 	statements := []object{}
 	for range g.IntN(3) {
 		predicate, value := g.pair()
@@ -139,7 +185,7 @@ func (g generator) text() step {
 	return made("remember", body)
 }
 
-func (g generator) forget() step {
+func (g *generator) forget() step {
 	predicate, value := g.pair()
 	body := object{"subject": pick(g, subjects), "predicate": predicate}
 	if !g.maybe(3) {
@@ -148,7 +194,7 @@ func (g generator) forget() step {
 	return made("forget", body)
 }
 
-func (g generator) recall() step {
+func (g *generator) recall() step {
 	body := object{}
 	predicate, _ := g.pair()
 	if !g.maybe(4) {
@@ -183,12 +229,12 @@ func (g generator) recall() step {
 	return made("recall", body)
 }
 
-func (g generator) ofPair(op string) step {
+func (g *generator) ofPair(op string) step {
 	predicate, _ := g.pair()
 	return made(op, object{"subject": pick(g, subjects), "predicate": predicate})
 }
 
-func (g generator) diff() step {
+func (g *generator) diff() step {
 	body := object{"from": g.asked()}
 	if !g.maybe(3) {
 		body["to"] = g.asked()
@@ -200,7 +246,7 @@ func (g generator) diff() step {
 }
 
 // wrong makes an operation that is refused.
-func (g generator) wrong() step {
+func (g *generator) wrong() step {
 	return pick(g, []step{
 		made("remember", object{"subject": " ", "predicate": "role", "value": "x"}),
 		made("remember", object{"subject": "ann", "predicate": "9", "value": "x"}),
@@ -222,15 +268,39 @@ func (g generator) wrong() step {
 		made("diff", object{}),
 		made("timeline", object{"subject": "ann", "bogus": 1}),
 		made("explain", object{}),
+		made("remember", object{"subject": "ann", "predicate": "score", "value": json.RawMessage("1e400")}),
+		made("remember", object{"subject": "ann", "predicate": "role", "value": "x", "bogus": 1}),
+		made("remember", object{"subject": "ann", "predicate": "role", "value": "x", "replaces": "y"}),
+		made("remember", object{"subject": "ann", "predicate": "role", "value": "x", "replaces": []object{{}, {"predicate": "9"}, {"value": 1}}}),
+		made("remember", object{"subject": "ann", "predicate": "role", "value": "x", "confidence": nil, "source": "", "kind": nil, "observed_at": nil}),
+		made("remember", object{"text": "t"}),
+		made("remember", object{"statements": []object{}}),
+		made("remember", object{"text": "t", "statements": []object{}, "subject": "ann"}),
+		made("remember", object{"text": "t", "statements": []object{{"subject": "", "predicate": "role", "value": "x", "evidence": "t"}}}),
+		made("forget", object{"subject": "ann", "predicate": "role", "value": nil}),
+		made("forget", object{"subject": "ann", "predicate": "role", "value": 5, "all": true}),
+		made("recall", object{"subject": "ann", "limit": -1, "bogus": true}),
+		made("recall", object{"subject": "nobody"}),
+		made("recall", object{"subject": "ann", "as_of": "2024-03-05"}),
+		made("recall", object{"subject": 5}),
+		made("diff", object{"from": "2999-01-01T00:00:00Z"}),
+		made("history", object{}),
+		made("timeline", object{"subject": "ann"}),
+		made("predicates", object{"bogus": 1}),
+		made("bogus", object{}),
 	})
 }
 
 // audit asks for everything that the pools can name.
-func audit() []step {
-	out := []step{made("predicates", object{}), made("diff", object{"from": "2024-02-01T00:00:00Z"})}
+func (g *generator) audit() []step {
+	names := []string{"name", "role", "uses_technology", "note", "prefers_editor", "pet"}
+	if g.open {
+		names = []string{"lives_in", "uses_technology", "likes", "owns", "gave_away", "cancelled", "note", "pet", "score"}
+	}
+	out := []step{made("predicates", object{}), made("diff", object{"from": "1960-02-01T00:00:00Z"})}
 	for _, subject := range []string{"user", "ann", "the project"} {
 		out = append(out, made("recall", object{"subject": subject, "limit": 1000, "with_sources": true}))
-		for _, predicate := range []string{"lives_in", "uses_technology", "likes", "owns", "gave_away", "cancelled", "note", "pet", "score"} {
+		for _, predicate := range names {
 			out = append(out, made("history", object{"subject": subject, "predicate": predicate}), made("timeline", object{"subject": subject, "predicate": predicate}))
 		}
 	}

@@ -14,19 +14,31 @@ import (
 // placeholders, in the order in which they first appear, so that it still shows which event an answer speaks of.
 type normal struct {
 	ids    map[string]string
-	frozen bool // an id that is not known yet gets no placeholder
+	made   map[string]bool    // outputs that were stored, by agent and ref
+	agent  string             // that the answer is about
+	epochs map[string][]int64 // by agent, in the order in which they first appeared
+	frozen bool               // an id that is not known yet gets no placeholder
 }
 
-func newNormal() *normal { return &normal{ids: map[string]string{}} }
+func newNormal() *normal {
+	return &normal{ids: map[string]string{}, made: map[string]bool{}, epochs: map[string][]int64{}}
+}
 
 // answer returns the answer to a step in its comparable form.
 func (n *normal) answer(s step, a answer) any {
+	if a.status == refusedByTool {
+		return refusedSentence(a.body)
+	}
 	if a.status != 200 {
 		e, _ := a.body.(object)["error"].(object)
 		return object{"status": float64(a.status), "code": e["code"], "says something": e["message"] != ""}
 	}
+	if s.Tool {
+		n.agent = agentOf(s)
+		n.stored(s, a.body)
+	}
 	// What a question finds may differ on purpose, so placeholders must not depend on it.
-	n.frozen = s.Op == "explain" || s.Op == "recall" && bytes.Contains(s.Body, []byte(`"query"`))
+	n.frozen = s.Op == "explain" || s.Tool && briefs[s.Op] || s.Op == "recall" && bytes.Contains(s.Body, []byte(`"query"`))
 	return n.clean(arranged(s, a.body), "")
 }
 
@@ -34,6 +46,13 @@ func (n *normal) answer(s step, a answer) any {
 func arranged(s step, body any) any {
 	var asked object
 	_ = json.Unmarshal(s.Body, &asked) // a step is an object
+	if s.Tool {
+		arrangeAgent(body)
+		return body
+	}
+	if o, _ := body.(object); s.Op == "remember" && o["note"] != nil {
+		o["note"] = "a sentence" // on the text surface
+	}
 	switch s.Op {
 	case "recall":
 		if asked["query"] == nil || asked["subject"] != nil && asked["predicate"] != nil {
@@ -153,6 +172,9 @@ func (n *normal) clean(v any, member string) any {
 		for _, k := range names {
 			v[k] = n.clean(v[k], k)
 		}
+		if epoch, ok := v["epoch"].(float64); ok {
+			v["epoch"] = n.epoch(int64(epoch))
+		}
 		return v
 	case []any:
 		for i := range v {
@@ -173,6 +195,12 @@ func (n *normal) clean(v any, member string) any {
 			}
 			return n.ids[v]
 		}
+		if turn, ok := madeUp(v); ok && (isRef[member] || member == "briefing") {
+			if n.ids[v] == "" {
+				n.ids[v] = fmt.Sprintf("out-%s-e%d", turn, len(n.ids)+1)
+			}
+			return n.ids[v]
+		}
 		if isInstant[member] {
 			return instant(v)
 		}
@@ -181,8 +209,10 @@ func (n *normal) clean(v any, member string) any {
 }
 
 var (
-	isID      = map[string]bool{"id": true, "event_id": true, "evidence_id": true, "replaced_by": true}
-	isInstant = map[string]bool{"observed_at": true, "at": true, "stated_at": true}
+	isID      = map[string]bool{"id": true, "event_id": true, "evidence_id": true, "replaced_by": true, "key": true}
+	isInstant = map[string]bool{
+		"observed_at": true, "at": true, "stated_at": true, "started_at": true, "ended_at": true, "updated_at": true,
+	}
 )
 
 // instant drops the nanoseconds that decide between two statements of one instant.

@@ -36,11 +36,40 @@ type answer struct {
 	body   any
 }
 
-func newAnswer(t *testing.T, status int, raw []byte) answer {
+func newAnswer(t *testing.T, s step, status int, raw []byte) answer {
 	t.Helper()
 	a := answer{status: status}
 	if err := json.Unmarshal(raw, &a.body); err != nil {
 		t.Fatalf("%v in %s", err, raw)
+	}
+	if s.Tool && status == http.StatusOK {
+		return ofTool(t, raw)
+	}
+	return a
+}
+
+// refusedByTool is the status of a tool's answer that says isError.
+const refusedByTool = -1
+
+// ofTool unwraps what a tool answered. One that refuses does so in a sentence.
+func ofTool(t *testing.T, raw []byte) (a answer) {
+	t.Helper()
+	var rpc struct {
+		Result struct {
+			Content []struct{ Text string }
+			IsError bool
+		}
+	}
+	if err := json.Unmarshal(raw, &rpc); err != nil || len(rpc.Result.Content) != 1 {
+		t.Fatalf("no tool's answer: %v %s", err, raw)
+	}
+	text := rpc.Result.Content[0].Text
+	if rpc.Result.IsError {
+		return answer{status: refusedByTool, body: text}
+	}
+	a.status = http.StatusOK
+	if err := json.Unmarshal([]byte(text), &a.body); err != nil {
+		t.Fatalf("%v in %s", err, text)
 	}
 	return a
 }
@@ -48,21 +77,38 @@ func newAnswer(t *testing.T, status int, raw []byte) answer {
 // own is Sallyport's handler, reached as the gateway reaches it.
 type own struct{ handler http.Handler }
 
-func newOwn(store memory.Store) *own {
-	words := belief.Open()
+func newOwn(store memory.Store) *own { return serving(store, belief.Open(), api.Typed(true)) }
+
+func serving(store memory.Store, words belief.Vocabulary, surface api.Surface) *own {
 	service := memory.NewService(store, memory.Options{Vocabulary: &words})
-	return &own{api.NewHandler(service, api.Typed(true), gateway.DefaultHeaders(), nil)}
+	return &own{api.NewHandler(service, surface, gateway.DefaultHeaders(), nil)}
 }
 
 func (o *own) call(t *testing.T, namespace int, s step) answer {
 	t.Helper()
-	r := httptest.NewRequest(http.MethodPost, "/v1/"+s.Op, bytes.NewReader(s.Body))
-	for _, h := range gateway.DefaultHeaders().Values(gateway.Identity{Namespace: name(namespace)}) {
+	path, body := s.request(t)
+	r := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(body))
+	for _, h := range gateway.DefaultHeaders().Values(gateway.Identity{Namespace: name(namespace), Session: s.Pod}) {
 		r.Header.Set(h.Name, h.Value)
 	}
 	w := httptest.NewRecorder()
 	o.handler.ServeHTTP(w, r)
-	return newAnswer(t, w.Code, w.Body.Bytes())
+	return newAnswer(t, s, w.Code, w.Body.Bytes())
+}
+
+// request is the path and the body of a step.
+func (s step) request(t *testing.T) (path string, body []byte) {
+	t.Helper()
+	if !s.Tool {
+		return "/v1/" + s.Op, s.Body
+	}
+	body, err := json.Marshal(object{
+		"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": object{"name": s.Op, "arguments": s.Body},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "/mcp", body
 }
 
 func name(namespace int) string { return fmt.Sprintf("diff:%d", namespace) }
@@ -74,6 +120,7 @@ const maxNamespaces = 20000
 type peer struct {
 	url  string
 	stop func()
+	pods map[string]string // the keys made for pods, by namespace and pod
 }
 
 // start starts the reference with an empty database.
@@ -92,9 +139,14 @@ func (p *peer) start(t *testing.T, flags ...string) {
 	if err := os.WriteFile(keysFile, []byte(keys.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	adminFile := filepath.Join(dir, "admin")
+	if err := os.WriteFile(adminFile, []byte(adminKey), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.pods = map[string]string{}
 	data := filepath.Join(dir, "data")
 	cmd := exec.Command(binary, append([]string{
-		"serve", "-typed", "-open", "-backend", "local", "-url", data, "-listen", "127.0.0.1:0", "-keys-file", keysFile,
+		"serve", "-backend", "local", "-url", data, "-listen", "127.0.0.1:0", "-keys-file", keysFile, "-bootstrap-key-file", adminFile,
 	}, flags...)...)
 	cmd.Env = []string{"HOME=" + dir, "PATH=" + filepath.Dir(binary) + ":" + os.Getenv("PATH")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -115,6 +167,28 @@ func (p *peer) start(t *testing.T, flags ...string) {
 }
 
 func key(namespace int) string { return fmt.Sprintf("key-%d", namespace) }
+
+// adminKey makes the keys of pods.
+var adminKey = "rcl_0123456789abcdef_" + strings.Repeat("0123456789abcdef", 4)
+
+// keyOf is the key of a pod in a namespace. The reference knows pods only by keys that an admin made.
+func (p *peer) keyOf(t *testing.T, namespace int, pod string) string {
+	t.Helper()
+	if pod == "" {
+		return key(namespace)
+	}
+	id := fmt.Sprintf("%d %s", namespace, pod)
+	if p.pods[id] == "" {
+		body := fmt.Appendf(nil, `{"namespace":%q,"session":%q}`, name(namespace), pod)
+		status, raw := p.post(t, "/v1/keys", adminKey, body)
+		var made struct{ Key string }
+		if err := json.Unmarshal(raw, &made); err != nil || status != http.StatusCreated {
+			t.Fatalf("no key is made: %d %v %s", status, err, raw)
+		}
+		p.pods[id] = made.Key
+	}
+	return p.pods[id]
+}
 
 // listening reads the log until it says where the server listens; the rest is read and dropped.
 func listening(t *testing.T, log io.Reader) string {
@@ -166,13 +240,20 @@ func endDatabase(t *testing.T, data string) {
 
 func (p *peer) call(t *testing.T, namespace int, s step) answer {
 	t.Helper()
+	path, body := s.request(t)
+	status, raw := p.post(t, path, p.keyOf(t, namespace, s.Pod), body)
+	return newAnswer(t, s, status, raw)
+}
+
+func (p *peer) post(t *testing.T, path, key string, body []byte) (status int, answer []byte) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/v1/"+s.Op, bytes.NewReader(s.Body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+path, bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+key(namespace))
+	r.Header.Set("Authorization", "Bearer "+key)
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +263,7 @@ func (p *peer) call(t *testing.T, namespace int, s step) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newAnswer(t, resp.StatusCode, raw)
+	return resp.StatusCode, raw
 }
 
 // root is the module's root.

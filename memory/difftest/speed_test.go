@@ -32,7 +32,7 @@ func TestSpeed(t *testing.T) {
 		return
 	}
 	reference := &peer{}
-	reference.start(t)
+	reference.start(t, "-typed", "-open")
 	systems := []*system{{name: "recall", url: reference.url, header: http.Header{"Authorization": {"Bearer " + key(1)}}, size: small, client: http.DefaultClient}}
 	lite, err := sqlitestore.Open(context.Background(), filepath.Join(t.TempDir(), "memory.db"))
 	if err != nil {
