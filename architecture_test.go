@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"exchange/kubernetes":  {"exchange", "exchange/oidc", "exchange/sandbox", "gateway", "internal/keystore"}, // and watch below it
 	"memory":               {"gateway", "internal/postgres", "internal/sqlite"},                               // and all below it
 	"internal/filelock":    {},
+	"internal/heap":        {"internal/periodic"},
 	"internal/key":         {"internal/periodic"},
 	"internal/periodic":    {},
 	"internal/keystore":    {"internal/key", "internal/postgres", "internal/sqlite"},

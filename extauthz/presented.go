@@ -1,8 +1,6 @@
 package extauthz
 
 import (
-	"context"
-	"log/slog"
 	"net/http"
 	"strings"
 
@@ -75,22 +73,4 @@ func sets(set []gateway.HeaderValue, name string) bool {
 		}
 	}
 	return false
-}
-
-// LogDenial writes one line about a denial, without anything that was presented.
-func LogDenial(ctx context.Context, log *slog.Logger, d Decision, a Asked) {
-	path, _, _ := strings.Cut(a.Path, "?") // people put secrets into queries
-	level := slog.LevelInfo
-	if d.Reason == ReasonUnavailable {
-		level = slog.LevelWarn
-	}
-	attrs := []slog.Attr{
-		slog.String("reason", string(d.Reason)), slog.Int("status", d.Denial.Status),
-		slog.String("method", a.Method), slog.String("path", path), slog.String("request_id", a.RequestID),
-		slog.String("key_id", d.Identity.KeyID), slog.String("namespace", d.Identity.Namespace),
-	}
-	if d.Denial.Cause != nil {
-		attrs = append(attrs, slog.String("cause", d.Denial.Cause.Error()))
-	}
-	log.LogAttrs(ctx, level, "denied", attrs...)
 }

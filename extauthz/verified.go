@@ -67,6 +67,7 @@ func (v *VerifiedCache) Verify(ctx context.Context, presented string) (key.Claim
 	if err != nil {
 		return key.Claims{}, err
 	}
+	claims.PodUID, claims.ServiceAccount = "", "" // not needed to decide, and there may be many keys
 	v.cache.Set(slot, verified{digest: digest, claims: claims}, 1)
 	return claims, nil
 }

@@ -13,6 +13,7 @@ import (
 	"sallyport/extauthz/httpcheck"
 	"sallyport/extauthz/tuning"
 	"sallyport/gateway"
+	"sallyport/internal/heap"
 	"sallyport/internal/key"
 	"sallyport/internal/keystore"
 	"sallyport/internal/serve"
@@ -74,7 +75,7 @@ func (c *extauthzServeCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	parts := append(door.parts(l), env.followSettings(func(a *app) error { return door.apply(a.Extauthz.Serve.doorFlags) }))
+	parts := append(door.parts(l), quietly(func(ctx context.Context) { heap.Keep(ctx, heap.DefaultRoom) }), env.followSettings(func(a *app) error { return door.apply(a.Extauthz.Serve.doorFlags) }))
 	scraped, err := c.metrics(env, door.tuning.Collector())
 	if err != nil {
 		return err
@@ -141,7 +142,7 @@ func newDoor(store keystore.Store, names keyNameFlags, f doorFlags, spans *telem
 		return nil, err
 	}
 	authorizer := extauthz.NewAuthorizer(d.verified, d.revoked, time.Now)
-	d.service = checkserver.NewService(authorizer, headers, logs.rest)
+	d.service = checkserver.NewService(authorizer, headers, decisions)
 	d.http = httpcheck.New(authorizer, headers, decisions)
 	d.tuning = tuning.NewDoor(authorizer, d.revoked, d.verified, decisions, time.Now, logs.rest)
 	return d, nil

@@ -56,7 +56,7 @@ func requestWith(r *authv3.AttributeContext_HttpRequest) *authv3.CheckRequest {
 func check(t *testing.T, d *decide, r *authv3.CheckRequest) (*authv3.CheckResponse, string) {
 	t.Helper()
 	var log bytes.Buffer
-	service := checkserver.NewService(d, gateway.DefaultHeaders(), slog.New(slog.NewJSONHandler(&log, nil)))
+	service := checkserver.NewService(d, gateway.DefaultHeaders(), decisions(t, slog.NewJSONHandler(&log, nil)))
 	conn, stop := serve(t, service)
 	defer stop()
 	out, err := authv3.NewAuthorizationClient(conn).Check(t.Context(), r, grpc.WaitForReady(true))
@@ -64,6 +64,15 @@ func check(t *testing.T, d *decide, r *authv3.CheckRequest) (*authv3.CheckRespon
 		t.Fatalf("Check returned an error, which lets failure_mode_allow decide: %v", err)
 	}
 	return out, log.String()
+}
+
+func decisions(t *testing.T, h slog.Handler) *extauthz.DecisionLog {
+	t.Helper()
+	log, err := extauthz.NewDecisionLog(slog.New(h), extauthz.LogRates{Denials: 10}, time.Now, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
 }
 
 // serve serves on a socket of its own until stop is called, which waits for the end.
@@ -181,7 +190,7 @@ func TestADenialIsTheContractsJSONAndIsLoggedWithoutWhatWasPresented(t *testing.
 func TestServeAnswersHealthAndFinishesWhatItHasBegun(t *testing.T) {
 	began, goOn := make(chan struct{}), make(chan struct{})
 	slow := deciderFunc(func() extauthz.Decision { close(began); <-goOn; return allowed })
-	conn, stop := serve(t, checkserver.NewService(slow, gateway.DefaultHeaders(), slog.New(slog.DiscardHandler)))
+	conn, stop := serve(t, checkserver.NewService(slow, gateway.DefaultHeaders(), decisions(t, slog.DiscardHandler)))
 	state, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{}, grpc.WaitForReady(true))
 	if err != nil || state.GetStatus() != healthv1.HealthCheckResponse_SERVING {
 		t.Fatalf("health = %v, %v", state, err)

@@ -2,7 +2,6 @@ package checkserver
 
 import (
 	"context"
-	"log/slog"
 	"net"
 	"runtime"
 	"time"
@@ -26,11 +25,11 @@ type Decider interface {
 type Service struct {
 	decider Decider
 	names   gateway.Headers
-	log     *slog.Logger
+	log     *extauthz.DecisionLog
 }
 
 // NewService returns a Service that sets the headers of names.
-func NewService(d Decider, names gateway.Headers, log *slog.Logger) *Service {
+func NewService(d Decider, names gateway.Headers, log *extauthz.DecisionLog) *Service {
 	return &Service{decider: d, names: names, log: log}
 }
 
@@ -38,8 +37,8 @@ func NewService(d Decider, names gateway.Headers, log *slog.Logger) *Service {
 // through brings that about.
 func (s *Service) check(ctx context.Context, q *question) (*answer, error) {
 	d := s.decider.Decide(ctx, q.Request)
-	if !d.Allowed() {
-		extauthz.LogDenial(ctx, s.log, d, q.asked)
+	if s.log.Wants(d) {
+		s.log.Write(ctx, d, q.asked)
 	}
 	return answerTo(d, s.names, q.Forged)
 }
