@@ -115,7 +115,7 @@ func newReplica(t *testing.T, store keystore.Store, at *clock, names gateway.Hea
 		t.Fatal(err)
 	}
 	r.door = extauthz.NewAuthorizer(verified, r.revoked, r.Now)
-	r.service, r.http = checkserver.NewService(r.door, names, log), httpcheck.New(r.door, names, decisions)
+	r.service, r.http = checkserver.NewService(r.door, names, decisions), httpcheck.New(r.door, names, decisions)
 	r.endpoint = xds.Endpoint("unix:" + filepath.Join(envoytest.SocketDir(t), "door.sock"))
 	return r
 }
