@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -105,28 +104,9 @@ func ask(t *testing.T, door, key string, want int) {
 // revoke revokes the keys of the pod through the admin API.
 func (r *replicas) revoke(t *testing.T) {
 	t.Helper()
-	_, list, err := callText(http.MethodGet, r.exchange+"/v1/keys", r.admin, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var keys struct {
-		Keys []struct{ ID, Session string }
-	}
-	if err := json.Unmarshal([]byte(list), &keys); err != nil {
-		t.Fatalf("%v: %s", err, list)
-	}
-	revoked := 0
-	for _, k := range keys.Keys {
-		if k.Session != "p" {
-			continue
-		}
-		if status, answer, err := callText(http.MethodDelete, r.exchange+"/v1/keys/"+k.ID, r.admin, nil); err != nil || status >= http.StatusBadRequest {
-			t.Fatalf("revoke: %d %s %v", status, answer, err)
-		}
-		revoked++
-	}
-	if revoked == 0 {
-		t.Fatalf("there is no key of the pod: %s", list)
+	status, answer, err := call(http.MethodPost, r.exchange+"/v1/keys/revoke", r.admin, map[string]string{"session": "p"})
+	if err != nil || status != http.StatusOK || answer["count"] == 0.0 {
+		t.Fatalf("revoke: %d %v %v", status, answer, err)
 	}
 }
 
