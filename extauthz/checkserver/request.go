@@ -13,12 +13,14 @@ type question struct {
 	asked extauthz.Asked
 }
 
+// usualLines are Authorization and x-request-id.
+const usualLines = 2
+
 // decode reads a CheckRequest in its wire form. One that cannot be read is a question too, so that it is decided, counted
 // and logged like any other, and answered with a denial: an error would leave it to Envoy's failure_mode_allow.
 func decode(wire []byte, names gateway.Headers) *question {
 	q := &question{}
-	var room [8]line // more than a request that is not a forgery has; it does not leave the stack
-	c := checkRequest{names: names, raw: room[:0]}
+	c := checkRequest{names: names, raw: make([]line, 0, usualLines)}
 	if err := c.read(newMessage(wire), 0); err != nil {
 		q.Request.Unreadable = fmt.Errorf("read the CheckRequest: %w", err)
 		return q
