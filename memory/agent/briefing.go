@@ -152,7 +152,7 @@ func actionSection(actions []Action) string {
 	var b strings.Builder
 	b.WriteString(actionHeading)
 	for i, a := range actions {
-		fmt.Fprintf(&b, "%d. %s(%s), %s, key %s, begun %s\n   %s\n", i+1, a.Tool, a.Args, a.Class, a.Key, clock(a.StartedAt), advice[a.Class])
+		fmt.Fprintf(&b, "%d. %s(%s), %s, key %s, begun %s\n   %s\n", i+1, a.Tool, cut(oneLine(a.Args), briefArgsBytes), a.Class, a.Key, clock(a.StartedAt), advice[a.Class])
 	}
 	b.WriteString("The task is not finished while one of these is open: do not report it as done, and name the keys of those that you could not settle.\n")
 	return b.String()
@@ -239,7 +239,7 @@ func outputLines(outputs []Output) []string {
 		if tool == "" {
 			tool = "-"
 		}
-		lines[i] = fmt.Sprintf("- %s (%s, %d tokens): %s\n", o.Ref, tool, o.Tokens, o.Summary)
+		lines[i] = fmt.Sprintf("- %s (%s, %d tokens): %s\n", o.Ref, tool, o.Tokens, oneLine(o.Summary))
 	}
 	return lines
 }

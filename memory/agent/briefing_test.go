@@ -60,6 +60,19 @@ func TestPointersAreToldByTheFieldsTheyAreKnownBy(t *testing.T) {
 	}
 }
 
+func TestListsInABriefingHaveALineEach(t *testing.T) {
+	m := agent.Material{
+		Actions: []agent.Action{{Tool: "mail", Args: "one\n two", Class: agent.Pure}, {Tool: "post", Args: strings.Repeat("x", 301), Class: agent.Pure}},
+		Outputs: []agent.Output{{Ref: "r", Summary: "three\n\nfour"}},
+	}
+	b := agent.Brief(m, 8000).Briefing
+	for _, line := range []string{"mail(one two)", "post(" + strings.Repeat("x", 300) + "...)", ": three four\n"} {
+		if !strings.Contains(b, line) {
+			t.Errorf("%q is missing in\n%s", line, b)
+		}
+	}
+}
+
 func TestBriefingShowsTheBriefOfATurn(t *testing.T) {
 	m := agent.Material{Record: agent.Record{Agent: "a", TurnSeq: 1}, Turns: []agent.Turn{{Seq: 1, Role: "tool", Name: "grep", Content: "LONG", Brief: "SHORT"}}}
 	if b := agent.Brief(m, 8000).Briefing; !strings.Contains(b, "[tool grep #1] SHORT") || strings.Contains(b, "LONG") {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -12,8 +13,9 @@ func Tokens(text string) int {
 }
 
 const (
-	openingBytes = 400 // of a text that is stored apart
-	summaryBytes = 200 // of an output that was given no summary
+	openingBytes   = 400 // of a text that is stored apart
+	summaryBytes   = 200 // of an output that was given no summary
+	briefArgsBytes = 300 // of the arguments of an action, in a briefing
 )
 
 // TooLong says whether a text goes to the outputs instead of standing where it was given. A negative threshold keeps
@@ -27,6 +29,9 @@ func Opening(text, ref string) string {
 
 // Summarize is the summary of an output that was given none.
 func Summarize(content string) string { return cut(content, summaryBytes) }
+
+// oneLine puts a single space in the place of every run of spaces and line breaks.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // cut returns the beginning of a text, at most n bytes and never half a character, with three dots if there is more.
 func cut(text string, n int) string {
