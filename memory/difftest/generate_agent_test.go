@@ -168,6 +168,7 @@ func (g *generator) output() step {
 }
 
 func (g *generator) pointer() step {
+	const spaced = " branch"
 	switch g.IntN(5) {
 	case 0:
 		return g.of("list_pointers", object{})
@@ -175,7 +176,7 @@ func (g *generator) pointer() step {
 		return g.of("remove_pointer", object{"name": g.word("pointer")})
 	}
 	body := pick(g, []object{
-		{"type": "git_ref", "fields": object{" branch": g.word("branch"), "repo": g.word("repo") + " ", "sha": " "}},
+		{"type": "git_ref", "fields": object{spaced: g.word("branch"), "repo": g.word("repo") + " ", "sha": " "}},
 		{"type": "object", "fields": object{"uri": g.word("uri")}},
 		{"type": "env", "fields": object{"setup": g.word("setup")}},
 		{"type": "external", "fields": object{"id": g.word("id"), "kind": g.word("kind")}},

@@ -55,7 +55,7 @@ func kindOf(sequence int) *kind {
 // sequenceOf makes a sequence, which is the same whenever it is asked for.
 func sequenceOf(seed uint64, number int) []step {
 	k := kindOf(number)
-	g := &generator{Rand: rand.New(rand.NewPCG(seed, uint64(number))), open: k != closed, deferred: map[string]bool{}} //nolint:gosec // a number counts from 0
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, uint64(number))), open: k != closed, deferred: map[string]bool{}}
 	g.pods = pick(g, [][]string{{""}, {""}, {"pod-a"}, {"pod-a", "pod-b"}})
 	var out []step
 	for range perSequence {
