@@ -305,6 +305,16 @@ func TestTextWithStatements(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "a repeated text is known", again.Episode.AlreadyKnown && again.Results[0].AlreadyKnown, true)
+
+	text = "I like moving."
+	aboutUser := one("likes", `"moving"`, "I like moving")
+	aboutUser.Subject = "user"
+	got, err = file(aboutUser)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "about the user the episode is that note", got.Results[0].Stored.EventID, got.Episode.Stored.EventID)
+	want(t, "and is told as it was filed", got.Results[0].AlreadyKnown, false)
 }
 
 func TestDiffAndExplain(t *testing.T) {

@@ -197,6 +197,10 @@ func (s *Service) fileText(w Writer, text string, at time.Time, filed []filable,
 			continue
 		}
 		about = append(about, subject)
+		if subject == episodeSubject {
+			out.Results = append(out.Results, out.Episode)
+			continue
+		}
 		r, err := s.fileNote(w, subject, text, at)
 		if err != nil {
 			return out, err
