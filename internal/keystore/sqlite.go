@@ -21,6 +21,7 @@ var migrations embed.FS
 // sqliteStore keeps the keys of one host in one file, which several processes may share.
 type sqliteStore struct {
 	db  *sqlite.DB
+	key *sql.Stmt // reads one key; prepared, because extauthz does so for every key that it has not seen
 	now func() time.Time
 
 	mu       sync.Mutex
@@ -36,10 +37,14 @@ func openSQLite(ctx context.Context, path string, now func() time.Time) (*sqlite
 	if err != nil {
 		return nil, fmt.Errorf("open key store: %w", err)
 	}
-	return &sqliteStore{db: db, now: now, watchers: map[*sqliteWatch]struct{}{}}, nil
+	key, err := db.Read.PrepareContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE id = ?")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open key store: %w", err), db.Close())
+	}
+	return &sqliteStore{db: db, key: key, now: now, watchers: map[*sqliteWatch]struct{}{}}, nil
 }
 
-func (s *sqliteStore) Close() error { return s.db.Close() }
+func (s *sqliteStore) Close() error { return errors.Join(s.key.Close(), s.db.Close()) }
 
 func (s *sqliteStore) Ping(ctx context.Context) error {
 	var one int
@@ -67,7 +72,7 @@ func (s *sqliteStore) AddKey(ctx context.Context, r Record) error {
 }
 
 func (s *sqliteStore) Key(ctx context.Context, id string) (Record, error) {
-	r, err := scanKey(s.db.Read.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE id = ?", id))
+	r, err := scanKey(s.key.QueryRowContext(ctx, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return Record{}, ErrNotFound
 	}
