@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
@@ -64,12 +65,12 @@ func (g *generator) maybe(n int) bool { return g.IntN(n) == 0 }
 // Days on which things are stated lie a day apart, and instants that are asked about lie between them: whether a statement
 // of an instant is before or after it is decided by nanoseconds where two are of the same one.
 func (g *generator) stated() string {
-	switch g.IntN(150) {
-	case 0:
+	switch g.IntN(500) {
+	case 0, 1, 2:
 		return soon
-	case 1:
+	case 3:
 		return "0001-01-01T00:00:00Z"
-	case 2, 3, 4:
+	case 4, 5, 6, 7, 8, 9, 10, 11, 12, 13:
 		return pick(g, []string{"2024-03-05T02:00:00+02:00", "2024-03-04T19:00:00-05:00", "2024-03-05T00:00:00.25Z", "0001-01-01T00:00:00.5Z", "1969-12-31T23:59:59Z"})
 	}
 	return time.Date(2024, 3, 1+g.IntN(10), 0, 0, 0, 0, time.UTC).Format(time.RFC3339)
@@ -131,10 +132,12 @@ func (g *generator) next() step {
 		return g.ofPair("timeline")
 	case n < 93:
 		return g.diff()
-	case n < 95:
+	case n < 94:
 		return made("explain", object{"question": pick(g, values)})
-	case n < 97:
+	case n < 95:
 		return made("predicates", object{})
+	case n < 98:
+		return g.odd()
 	}
 	return g.wrong()
 }
@@ -227,6 +230,30 @@ func (g *generator) recall() step {
 		body["with_sources"] = true
 	}
 	return made("recall", body)
+}
+
+// odd states and asks what few would: long names, texts that no engine compresses, characters that some engines refuse.
+func (g *generator) odd() step {
+	random := func(bytes int) string {
+		out := make([]byte, bytes)
+		for i := range out {
+			out[i] = "0123456789abcdef"[g.IntN(16)]
+		}
+		return string(out)
+	}
+	subject := pick(g, []string{"ann", "ANN İ", "nul\x00", "a\u2028b", "ﬁ", strings.Repeat("ann ", 1200), random(5000)})
+	value := pick(g, []any{"STRASSE", "ẞ", "İ", "nul\x00l", "\x01", "a\nb\tc", "\ufffd", "🙂", "e\u0301", random(60_000), "\\ \" % _ ' ' OR 1", "*", "NEAR(a b)"})
+	if g.maybe(3) {
+		return made("recall", object{"query": value, "limit": 1000})
+	}
+	predicate := pick(g, []string{"uses_technology", "note", "name", "project_constraint"})
+	return pick(g, []step{
+		made("remember", object{"subject": subject, "predicate": predicate, "value": value, "observed_at": g.stated()}),
+		made("remember", object{"subject": subject, "predicate": predicate, "value": value, "observed_at": g.stated()}),
+		made("recall", object{"subject": subject, "limit": 1000}),
+		made("forget", object{"subject": subject, "predicate": predicate, "value": value}),
+		made("timeline", object{"subject": subject, "predicate": predicate}),
+	})
 }
 
 func (g *generator) ofPair(op string) step {
