@@ -7,21 +7,21 @@ import (
 
 // report is everything, as Markdown.
 func (r *envoyRig) report(variants []*variant) string {
-	pass, allow := variants[0], variants[2]
+	pass, allow := named(variants, namePass), named(variants, nameAllow)
 	var page strings.Builder
 	r.heading(&page, "make bench-envoy", fmt.Sprintf("Envoy with %d worker threads, %d rounds of %s and %s at each steady rate", r.workers, r.rounds, r.window, r.paced))
 
-	cpu := table{head: []string{"CPU, µs a request", "door", "of always-allow's", "Envoy", "backend"}}
+	cpu := table{head: []string{"CPU, µs a request", "door", "of always-allow's", "all rounds together", "Envoy", "backend"}}
 	speed := table{head: []string{"", "requests/s", "of pass-through", "of always-allow's"}}
 	for _, perSecond := range rates {
 		speed.head = append(speed.head, fmt.Sprintf("p50 added at %d/s, µs", perSecond))
 	}
 	for _, v := range variants {
-		ofDoor, ratio := "–", "–"
+		ofDoor, ratio, together := "–", "–", "–"
 		if len(v.seen[cpuAuth]) > 0 {
-			ofDoor, ratio = v.of(cpuAuth).show("%.1f"), v.ratio(cpuAuth, allow).show("%.2f")
+			ofDoor, ratio, together = v.of(cpuAuth).show("%.1f"), v.ratio(cpuAuth, allow).show("%.2f"), fmt.Sprintf("%.2f", v.together(allow))
 		}
-		cpu.add(v.name, ofDoor, ratio, v.of(cpuEnvoy).show("%.1f"), v.of(cpuBackend).show("%.1f"))
+		cpu.add(v.name, ofDoor, ratio, together, v.of(cpuEnvoy).show("%.1f"), v.of(cpuBackend).show("%.1f"))
 		cells := []string{v.name, v.of(rate).show("%.0f"), v.ratio(rate, pass).show("%.2f"), v.ratio(rate, allow).show("%.2f")}
 		for _, perSecond := range rates {
 			cells = append(cells, v.minus(atRate(perSecond), pass).show("%.0f"))
@@ -30,13 +30,13 @@ func (r *envoyRig) report(variants []*variant) string {
 	}
 	if r.opa == "" {
 		const notRun = "not run: set OPA_ENVOY to its binary"
-		cpu.add(nameOPA, notRun, "", "", "")
+		cpu.add(nameOPA, notRun, "", "", "", "")
 		speed.add(nameOPA, notRun, "", "", "", "")
 	}
 	cpu.write(&page)
 	speed.write(&page)
 
-	warm, cold, live := variants[3], variants[4], variants[5]
+	warm, cold, live := named(variants, r.nameWarm()), named(variants, nameCold), named(variants, r.nameLive())
 	var goals []goal
 	for _, v := range []*variant{warm, live} {
 		goals = append(

@@ -8,25 +8,34 @@ import (
 	"time"
 )
 
+// The variants, besides those of rounds.go.
+const (
+	namePass = "pass-through: no door"
+	nameJWT  = "Envoy's own jwt_authn with its cache, which cannot revoke"
+	nameCold = "cold: every key for the first time"
+	nameOPA  = "OPA-Envoy, the same policy"
+)
+
+func (o options) nameWarm() string { return fmt.Sprintf("warm: %d keys, seen before", o.warm) }
+func (o options) nameLive() string { return fmt.Sprintf("warm at %d live keys", o.live) }
+
 // lanes are the variants that are compared, in the order of the table.
 func (r *envoyRig) lanes() []*lane {
+	allow := func(ctx context.Context, name string) (*door, error) { return r.fleet.startAllow(ctx, r.world, name) }
 	out := []*lane{
-		{name: "pass-through: no door", keys: r.warm, filter: passThrough},
-		{name: "Envoy's own jwt_authn with its cache, which cannot revoke", keys: r.warm, checks: true, filter: jwtAuthn(r.world.jwks, r.warm)},
-		{name: nameAllow, keys: r.warm, filter: anonymous, start: func(ctx context.Context, name string) (*door, error) {
-			return r.fleet.startAllow(ctx, r.world, name)
-		}},
-		{name: fmt.Sprintf("warm: %d keys, seen before", r.warm), keys: r.warm, checks: true, knows: true, start: r.ourDoor()},
-		{name: "cold: every key for the first time", keys: r.live, checks: true, knows: true, cold: true, start: r.ourDoor()},
-		{name: fmt.Sprintf("warm at %d live keys", r.live), keys: r.live, checks: true, knows: true, start: r.ourDoor(sized(r.live)...)},
+		{name: namePass, keys: r.warm, filter: passThrough},
+		{name: nameJWT, keys: r.warm, checks: true, filter: jwtAuthn(r.world.jwks, r.warm)},
+		{name: nameAllow, keys: r.warm, filter: anonymous, start: allow},
+		{name: nameAgain, keys: r.warm, filter: anonymous, start: allow},
+		{name: r.nameWarm(), keys: r.warm, checks: true, knows: true, start: r.ourDoor()},
+		{name: nameCold, keys: r.live, checks: true, knows: true, cold: true, start: r.ourDoor()},
+		{name: r.nameLive(), keys: r.live, checks: true, knows: true, start: r.ourDoor(sized(r.live)...)},
 	}
 	if r.opa != "" {
 		out = append(out, &lane{name: nameOPA, keys: r.warm, checks: true, knows: true, filter: joinedHeaders, start: r.startOPA})
 	}
 	return out
 }
-
-const nameOPA = "OPA-Envoy, the same policy"
 
 func (r *envoyRig) ourDoor(flags ...string) func(context.Context, string) (*door, error) {
 	return func(ctx context.Context, name string) (*door, error) {
@@ -40,18 +49,16 @@ func (r *envoyRig) turn(ctx context.Context, l *lane) (figures, error) {
 	if err != nil {
 		return nil, err
 	}
-	watched := []*process{l.envoy.process, r.backend}
+	watched, doorAt := []*process{l.envoy.process, r.backend}, -1
 	if l.door != nil {
+		doorAt = len(watched)
 		watched = append(watched, l.door.process)
 	}
 	t, err := l.closedLoop(ctx, r.options, r.machine, l.sequence, watched...)
 	if err != nil {
 		return nil, err
 	}
-	f := figures{rate: t.rate(), cpuEnvoy: t.perAnswer(0), cpuBackend: t.perAnswer(1)}
-	if l.door != nil {
-		f[cpuAuth] = t.perAnswer(2)
-	}
+	f := t.figures(doorAt, map[string]int{cpuEnvoy: 0, cpuBackend: 1})
 	for _, perSecond := range rates {
 		took, err := l.openLoop(ctx, r.options, r.machine, l.sequence, perSecond)
 		if err != nil {

@@ -107,13 +107,23 @@ type turn struct {
 	cpu      []time.Duration // of each process that was watched
 }
 
-// perAnswer is the CPU time of the i-th process for one answer, in microseconds.
-func (t turn) perAnswer(i int) float64 {
-	return float64(t.cpu[i].Nanoseconds()) / float64(t.answered) / float64(time.Microsecond)
+// micros is the CPU time of the i-th process in the turn, in microseconds.
+func (t turn) micros(i int) float64 {
+	return float64(t.cpu[i].Nanoseconds()) / float64(time.Microsecond)
 }
 
-// rate is how many answers there were in a second.
-func (t turn) rate() float64 { return float64(t.answered) / t.took.Seconds() }
+// figures are the rate, and what a door and others used for each answer.
+func (t turn) figures(door int, others map[string]int) figures {
+	n := float64(t.answered)
+	f := figures{answers: n, rate: n / t.took.Seconds()}
+	if door >= 0 {
+		f[cpuOfDoor], f[cpuAuth] = t.micros(door), t.micros(door)/n
+	}
+	for name, i := range others {
+		f[name] = t.micros(i) / n
+	}
+	return f
+}
 
 // closedLoop asks as fast as there are answers. It counts after the load has settled, and for as long as o.window.
 func (a askers) closedLoop(ctx context.Context, o options, m *machine, s *sequence, watched ...*process) (turn, error) {

@@ -62,7 +62,7 @@ func (s span) neighbours() float64 {
 	if s.took <= 0 {
 		return 0
 	}
-	return max(0, float64(s.busy-s.ours)/float64(s.took)/float64(runtime.NumCPU()))
+	return min(1, max(0, float64(s.busy-s.ours)/float64(s.took)/float64(runtime.NumCPU()))) // ticks are coarse
 }
 
 // busyTime is the CPU time of all processes together, that which the host took from a virtual machine included. Interrupts

@@ -24,7 +24,7 @@ type options struct {
 
 func defaults() options {
 	return options{
-		door: "bin/sallyport", rounds: 11, window: time.Second, settle: 300 * time.Millisecond, paced: time.Second,
+		door: "bin/sallyport", rounds: 11, window: 2 * time.Second, settle: 200 * time.Millisecond, paced: time.Second,
 		connections: 16, streams: 1, workers: 1, opa: os.Getenv("OPA_ENVOY"), live: 100_000, warm: 1_000, remembered: 16_000,
 	}
 }

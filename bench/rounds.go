@@ -18,6 +18,20 @@ type variant struct {
 // figures are what one turn measured, by name.
 type figures map[string]float64
 
+// The figures of every turn.
+const (
+	answers   = "answers"
+	rate      = "answers a second"
+	cpuOfDoor = "CPU of the door, µs"
+	cpuAuth   = "CPU of the door, µs an answer"
+)
+
+// The variants that others are compared with.
+const (
+	nameAllow = "always-allow (stock grpc-go, checks nothing)"
+	nameAgain = "always-allow once more (how precise this is)"
+)
+
 // play gives every variant a turn in each round, in random order, so that what changes slowly changes for all alike.
 func play(ctx context.Context, rounds int, variants []*variant) error {
 	for round := range rounds {
@@ -65,4 +79,23 @@ func (v *variant) pair(figure string, with *variant, f func(a, b float64) float6
 		out = append(out, f(a, with.seen[figure][i]))
 	}
 	return spreadOf(out)
+}
+
+// together is the CPU of a variant's door for an answer, in all rounds together, beside that of another variant. A median
+// does not see what happens in few rounds only, such as a garbage collection of a large heap; this does.
+func (v *variant) together(with *variant) float64 {
+	perAnswer := func(v *variant) float64 {
+		var cpu, n float64
+		for i := range v.seen[answers] {
+			cpu += v.seen[cpuOfDoor][i]
+			n += v.seen[answers][i]
+		}
+		return cpu / n
+	}
+	return perAnswer(v) / perAnswer(with)
+}
+
+// named finds a variant.
+func named(variants []*variant, name string) *variant {
+	return variants[slices.IndexFunc(variants, func(v *variant) bool { return v.name == name })]
 }

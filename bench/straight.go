@@ -10,12 +10,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The figures of a turn.
-const (
-	cpuAuth = "CPU of the auth process, µs a check"
-	rate    = "answers a second"
-)
-
 // straightRig is what `make bench` measures with.
 type straightRig struct {
 	*rig
@@ -105,8 +99,6 @@ func (r *straightRig) checkAnswers(ctx context.Context, socket string, checks bo
 }
 
 const (
-	nameAllow  = "always-allow (stock grpc-go, checks nothing)"
-	nameAgain  = "always-allow, a second process (how precise this is)"
 	mostReads  = 0.3 // of warm answers: keys whose TTL was over are read again
 	leastReads = 0.95
 )
@@ -121,16 +113,16 @@ func (r *straightRig) variants(ctx context.Context) ([]*variant, error) {
 		}
 		out = append(out, v)
 	}
-	_, warm, err := r.warm(ctx, fmt.Sprintf("warm: %d keys, seen before", r.options.warm), "warm", r.options.warm)
+	_, warm, err := r.warm(ctx, r.nameWarm(), "warm", r.options.warm)
 	if err != nil {
 		return nil, err
 	}
 	var live *variant
-	r.liveDoor, live, err = r.warm(ctx, fmt.Sprintf("warm at %d live keys", r.live), "live", r.live, sized(r.live)...)
+	r.liveDoor, live, err = r.warm(ctx, r.nameLive(), "live", r.live, sized(r.live)...)
 	if err != nil {
 		return nil, err
 	}
-	return append(out, warm, &variant{name: "cold: every key for the first time", turn: r.cold}, live), nil
+	return append(out, warm, &variant{name: nameCold, turn: r.cold}, live), nil
 }
 
 func (r *straightRig) allow(ctx context.Context, name, short string) (*variant, error) {
@@ -221,7 +213,7 @@ func (r *straightRig) measure(ctx context.Context, a askers, keys *sequence, p *
 	if err != nil {
 		return nil, err
 	}
-	return figures{cpuAuth: t.perAnswer(0), rate: t.rate()}, nil
+	return t.figures(0, nil), nil
 }
 
 // memoryUse is what a door holds.
@@ -248,12 +240,12 @@ func (r *straightRig) memory(ctx context.Context) (memoryUse, error) {
 
 // report is everything, as Markdown.
 func (r *straightRig) report(variants []*variant, m memoryUse) string {
-	allow, warm, cold, live := variants[0], variants[2], variants[3], variants[4]
+	allow, warm, cold, live := named(variants, nameAllow), named(variants, r.nameWarm()), named(variants, nameCold), named(variants, r.nameLive())
 	var page strings.Builder
 	r.heading(&page, "make bench", fmt.Sprintf("%d checks at a time on each, %d rounds of %s", r.streams, r.rounds, r.window))
-	t := table{head: []string{"the door alone", "CPU of its process, µs a check", "of always-allow's", "checks/s", "of always-allow's"}}
+	t := table{head: []string{"the door alone", "CPU of its process, µs a check", "of always-allow's", "all rounds together", "checks/s", "of always-allow's"}}
 	for _, v := range variants {
-		t.add(v.name, v.of(cpuAuth).show("%.1f"), v.ratio(cpuAuth, allow).show("%.2f"), v.of(rate).show("%.0f"), v.ratio(rate, allow).show("%.2f"))
+		t.add(v.name, v.of(cpuAuth).show("%.1f"), v.ratio(cpuAuth, allow).show("%.2f"), fmt.Sprintf("%.2f", v.together(allow)), v.of(rate).show("%.0f"), v.ratio(rate, allow).show("%.2f"))
 	}
 	t.write(&page)
 
