@@ -16,18 +16,20 @@ import (
 // Cluster reads objects from the API server, one call each. It implements sandbox.Cluster.
 type Cluster struct{ Client *Client }
 
-// metadataOnly asks for an object's metadata: a pod's spec may be large, and hold what is none of our business.
+// metadataOnly asks for an object's metadata alone.
 const metadataOnly = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 // Pod implements sandbox.Cluster.
 func (c Cluster) Pod(ctx context.Context, namespace, name string) (sandbox.Pod, error) {
-	o, err := c.core(ctx, "pods", namespace, name)
-	return sandbox.Pod{Meta: o.meta()}, err
+	var o pod // in full, since the phase is in the status: the rest is not looked at
+	err := c.core(ctx, "pods", namespace, name, plainJSON, &o)
+	return o.pod(), err
 }
 
 // ServiceAccount implements sandbox.Cluster.
 func (c Cluster) ServiceAccount(ctx context.Context, namespace, name string) (sandbox.ServiceAccount, error) {
-	o, err := c.core(ctx, "serviceaccounts", namespace, name)
+	var o object
+	err := c.core(ctx, "serviceaccounts", namespace, name, metadataOnly, &o)
 	return sandbox.ServiceAccount{Meta: o.meta()}, err
 }
 
@@ -43,12 +45,12 @@ func (c Cluster) Claim(ctx context.Context, namespace, name string) (sandbox.Cla
 	return o.claim(), err
 }
 
-func (c Cluster) core(ctx context.Context, resource, namespace, name string) (o object, err error) {
+func (c Cluster) core(ctx context.Context, resource, namespace, name, accept string, into any) error {
 	if !segments(namespace, name) {
-		return o, sandbox.ErrNotFound
+		return sandbox.ErrNotFound
 	}
-	err = c.Client.get(ctx, strings.Join([]string{"/api/v1/namespaces", namespace, resource, name}, "/"), metadataOnly, &o)
-	return o, outcome(err, call{"get", resource, namespace})
+	err := c.Client.get(ctx, strings.Join([]string{"/api/v1/namespaces", namespace, resource, name}, "/"), accept, into)
+	return outcome(err, call{"get", resource, namespace})
 }
 
 // custom reads a custom resource in the version that is served, and asks anew which one is when the one known is gone.

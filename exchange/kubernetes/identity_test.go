@@ -44,6 +44,19 @@ func TestAWarmPodGetsAKeyWhenAClaimTakesIt(t *testing.T) {
 	r.gets(r.exchange(token), "run-1") // the same token, at once: the claim's status does not name the Sandbox yet
 }
 
+func TestAPodThatHasFinishedGetsNoKey(t *testing.T) {
+	for _, phase := range []corev1.PodPhase{corev1.PodSucceeded, corev1.PodFailed} {
+		t.Run(string(phase), func(t *testing.T) {
+			r := newRig(t, defaults())
+			c := r.Cold("run-1")
+			token := r.Token(c.Pod, audience)
+			r.gets(r.exchange(token), "run-1")
+			r.Finish(c.Pod.Name, phase)
+			r.refused(r.exchange(token), http.StatusUnauthorized, "unauthenticated", "has finished")
+		})
+	}
+}
+
 func TestEitherSignOfAWarmPoolIsEnough(t *testing.T) {
 	r := newRig(t, defaults())
 	pool := r.Make("SandboxWarmPool", "python")

@@ -33,7 +33,10 @@ type ListWatch struct {
 	Watch    func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error)
 }
 
-// Pods lists and watches the metadata of the pods of a namespace; PodOf reads them.
+// unfinished selects the pods in which something may run yet. One that finishes goes from a watch as one that is deleted.
+const unfinished = "status.phase!=Succeeded,status.phase!=Failed"
+
+// Pods lists and watches the metadata of the pods of a namespace that have not finished; PodOf reads them.
 func (c *Client) Pods(namespace string) (ListWatch, error) {
 	config := rest.CopyConfig(c.watching)
 	all, err := metadata.NewForConfigAndClient(config, c.http)
@@ -44,8 +47,14 @@ func (c *Client) Pods(namespace string) (ListWatch, error) {
 	return ListWatch{
 		Resource: "pods",
 		Example:  &metav1.PartialObjectMetadata{},
-		List:     func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return pods.List(ctx, o) },
-		Watch:    pods.Watch,
+		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = unfinished
+			return pods.List(ctx, o)
+		},
+		Watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.FieldSelector = unfinished
+			return pods.Watch(ctx, o)
+		},
 	}, nil
 }
 

@@ -3,14 +3,30 @@ package kubernetes
 import (
 	"encoding/json"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"sallyport/exchange/sandbox"
 )
 
-// object is what is read of a pod, a Sandbox, a claim or a service account. Of a pod and a service account the API server
-// is asked for the metadata alone. Versions of the APIs that are served today agree on these fields.
+// pod is what is read of a pod.
+type pod struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Status            struct {
+		Phase corev1.PodPhase `json:"phase"`
+	} `json:"status"`
+}
+
+func (p pod) pod() sandbox.Pod {
+	return sandbox.Pod{
+		Meta:     object{ObjectMeta: p.ObjectMeta}.meta(),
+		Finished: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
+	}
+}
+
+// object is what is read of a Sandbox, a claim or a service account. Of a service account the API server is asked for the
+// metadata alone. Versions of the APIs that are served today agree on these fields.
 type object struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {

@@ -29,6 +29,7 @@ func TestTheSameHoldsWithWatches(t *testing.T) {
 		"links":       TestALinkThatDoesNotHoldIsNotFollowed,
 		"remembered":  TestATokenOfAPodThatIsGoneIsRefusedEvenIfTheAPIServerRemembersIt,
 		"terminating": TestATerminatingChainGetsNoKey,
+		"finished":    TestAPodThatHasFinishedGetsNoKey,
 		"tenant":      TestTheTenantMayComeFromALabelOfTheServiceAccount,
 		"agent":       TestTheAgentMayComeFromALabelOfAPodWithoutAClaim,
 		"regime":      TestTheAnswerSaysInWhichRegimeTheSandboxRuns,
@@ -78,6 +79,8 @@ func TestAKeyEndsWithItsPodAndWithWhatHoldsIt(t *testing.T) {
 		reason string
 	}{
 		"pod deleted":     {claimed, func(r *rig, c kubetest.Chain) { r.DeletePod(c.Pod.Name, 0) }, "its pod was deleted"},
+		"pod succeeded":   {claimed, func(r *rig, c kubetest.Chain) { r.Finish(c.Pod.Name, corev1.PodSucceeded) }, "has finished"},
+		"pod failed":      {claimed, func(r *rig, c kubetest.Chain) { r.Finish(c.Pod.Name, corev1.PodFailed) }, "has finished"},
 		"claim deleted":   {claimed, func(r *rig, c kubetest.Chain) { r.Delete(c.Claim) }, "its claim was deleted"},
 		"Sandbox deleted": {claimed, func(r *rig, c kubetest.Chain) { r.Delete(c.Sandbox) }, "its pod's Sandbox was deleted"},
 		"pod made again": {claimed, func(r *rig, c kubetest.Chain) {
@@ -208,7 +211,7 @@ func TestWhatWasDeletedBeforeAStartIsFound(t *testing.T) {
 	r.stopWatch()
 	r.DeletePod("gone", 0)
 	r.watch, _ = r.startWatch(r.client, r.store, defaults().options, r.log)
-	if reason := r.revoked(gone.body.ID); reason != "its pod was deleted" {
+	if reason := r.revoked(gone.body.ID); !strings.HasPrefix(reason, "its pod was deleted") {
 		t.Errorf("revoked for %q", reason)
 	}
 	r.lives(stays.body.ID)

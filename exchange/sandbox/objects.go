@@ -62,6 +62,8 @@ type Pod struct {
 	// ServiceAccount is empty if only the pod's metadata were read. An API server makes a pod's token for the pod's own
 	// service account alone; where it is known it is compared all the same.
 	ServiceAccount string
+	// Finished says that its containers have ended for good: its phase is Succeeded or Failed.
+	Finished bool
 }
 
 // ServiceAccount is a service account, as far as it matters here.

@@ -9,6 +9,7 @@ const (
 	PodGone             Refusal = "pod_gone"
 	PodReplaced         Refusal = "pod_replaced"
 	PodTerminating      Refusal = "pod_terminating"
+	PodFinished         Refusal = "pod_finished"
 	OtherServiceAccount Refusal = "other_service_account"
 	SandboxGone         Refusal = "sandbox_gone"
 	SandboxReplaced     Refusal = "sandbox_replaced"
@@ -32,6 +33,7 @@ var sentences = map[Refusal]string{
 	PodGone:             "the token's pod does not exist any more",
 	PodReplaced:         "the token's pod was deleted, and another one has its name now: send the new pod's token",
 	PodTerminating:      "the token's pod is being deleted",
+	PodFinished:         "the token's pod has finished: nothing runs in it any more, so whoever sends its token is somebody else",
 	OtherServiceAccount: "the token's pod runs under another service account than the token names",
 	SandboxGone:         "the pod's Sandbox does not exist any more",
 	SandboxReplaced:     "the pod's Sandbox was deleted, and another one has its name now: this pod is a leftover",

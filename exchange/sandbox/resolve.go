@@ -51,6 +51,9 @@ func Resolve(ctx context.Context, c Cluster, s Subject, opts Options) (Agent, er
 	if err := w.expect(err, pod.Meta, s.PodUID, 0, PodGone, PodReplaced, PodTerminating); err != nil {
 		return Agent{}, err
 	}
+	if pod.Finished {
+		return Agent{}, refuse(PodFinished)
+	}
 	if pod.ServiceAccount != "" && pod.ServiceAccount != s.ServiceAccount {
 		return Agent{}, refuse(OtherServiceAccount)
 	}

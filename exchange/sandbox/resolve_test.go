@@ -122,6 +122,7 @@ func TestOneBrokenLinkIsEnough(t *testing.T) {
 		"the pod is gone":              {func(w *world) { delete(w.pods, "run-1-pod") }, sandbox.Options{}, sandbox.PodGone},
 		"the pod was made again":       {func(w *world) { w.subject.PodUID = "p0" }, sandbox.Options{}, sandbox.PodReplaced},
 		"the pod is terminating":       {func(w *world) { w.pod(func(p *sandbox.Pod) { p.EndsAt = now.Add(time.Minute) }) }, sandbox.Options{}, sandbox.PodTerminating},
+		"the pod has finished":         {func(w *world) { w.pod(func(p *sandbox.Pod) { p.Finished = true }) }, sandbox.Options{AllowTerminating: true}, sandbox.PodFinished},
 		"the pod is past its grace":    {func(w *world) { w.pod(func(p *sandbox.Pod) { p.EndsAt = now }) }, sandbox.Options{AllowTerminating: true}, sandbox.PodTerminating},
 		"the pod is another account's": {func(w *world) { w.subject.ServiceAccount = "other" }, sandbox.Options{}, sandbox.OtherServiceAccount},
 		"the Sandbox is gone":          {func(w *world) { delete(w.sandboxes, "run-1-sb") }, sandbox.Options{}, sandbox.SandboxGone},

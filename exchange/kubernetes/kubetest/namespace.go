@@ -209,6 +209,21 @@ func (n *Namespace) ChangePod(name string, change func(*corev1.Pod)) {
 	})
 }
 
+// Finish makes a pod one whose containers have ended, as the kubelet would.
+func (n *Namespace) Finish(name string, phase corev1.PodPhase) {
+	n.t.Helper()
+	pods := n.c.Admin.CoreV1().Pods(n.Name)
+	n.Call("finish pod "+name, func(ctx context.Context) error {
+		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		pod.Status.Phase = phase
+		_, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+		return err
+	})
+}
+
 // DeletePod deletes a pod with a grace period. One that has no node goes at once, whatever the period.
 func (n *Namespace) DeletePod(name string, grace time.Duration) {
 	n.t.Helper()

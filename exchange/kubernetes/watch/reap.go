@@ -37,7 +37,7 @@ func (w *Watch) judge(ctx context.Context, s suspect) error {
 	ctx, cancel := context.WithTimeout(ctx, judgeTimeout)
 	defer cancel()
 	if s.goneUID != "" {
-		return w.revokePod(ctx, s, s.goneUID, reasons[sandbox.PodGone])
+		return w.revokePod(ctx, s, s.goneUID, "its pod was deleted, or has finished") // a watch does not say which
 	}
 	keys, err := w.Store.PodKeys(ctx, s.namespace, s.pod)
 	if err != nil || len(keys) == 0 {
@@ -113,6 +113,7 @@ func (w *Watch) carryOut(ctx context.Context, s suspect, r keystore.Record, v ve
 var reasons = map[sandbox.Refusal]string{
 	sandbox.PodGone:            "its pod was deleted",
 	sandbox.PodReplaced:        "its pod was deleted, and another one has its name",
+	sandbox.PodFinished:        "its pod has finished",
 	sandbox.PodTerminating:     "its pod has outlived its grace period",
 	sandbox.SandboxGone:        "its pod's Sandbox was deleted",
 	sandbox.SandboxReplaced:    "its pod's Sandbox was deleted, and another one has its name",
