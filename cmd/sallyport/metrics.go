@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"runtime"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -26,8 +27,18 @@ func (f metricsFlags) metrics(env *environment, of prometheus.Collector) ([]part
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(of, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(of, buildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	return []part{func(ctx context.Context) error { return serve.HTTP(ctx, l, mux, env.log) }}, nil
+}
+
+// buildInfo says which build runs, as a label of a gauge that is always 1: to join to others, and to see a roll-out.
+func buildInfo() prometheus.Collector {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "sallyport_build_info", Help: "Which build this is; the value is always 1.",
+		ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
+	})
+	g.Set(1)
+	return g
 }

@@ -1,14 +1,18 @@
 package main_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"sallyport/gateway/xds"
+	"sallyport/internal/serve"
 	"sallyport/internal/telemetry/collectortest"
 )
 
@@ -97,6 +101,63 @@ func TestOneRequestIsOneTraceThroughEnvoyTheDoorsAndTheMemory(t *testing.T) {
 		if s.Name == "backend /v1/*" && (s.Attributes["sallyport.namespace"] != "agents:c" || s.Attributes["sallyport.reason"] != "allowed") {
 			t.Errorf("the decision is not in %v", s.Attributes)
 		}
+	}
+}
+
+func TestADenialIsLoggedWithItsTrace(t *testing.T) {
+	d, c := traced(t, xds.Tracing{Sample: 100})
+	if status, _, err := call(http.MethodPost, d.url+"/v1/recall?q=1", "garbage", nil); err != nil || status != http.StatusUnauthorized {
+		t.Fatalf("%d %v", status, err)
+	}
+	var trace string
+	eventually(t, "the check's span", func() error {
+		for _, s := range c.Spans() {
+			if s.Service == "sallyport-extauthz" {
+				trace = s.Trace
+				return nil
+			}
+		}
+		return errors.New("not yet")
+	})
+	if out := d.services["extauthz"].output.String(); !strings.Contains(out, "msg=decision decision=denied reason=malformed method=POST path=/v1/recall request_id=") ||
+		!strings.Contains(out, "trace_id="+trace+" status=401 ") {
+		t.Errorf("trace %s is not in\n%s", trace, out)
+	}
+}
+
+func TestDecisionsAreJSONLinesOnStandardOutput(t *testing.T) {
+	dir := shortDir(t)
+	var stdout, rest buffer
+	cmd := exec.Command(binary, "extauthz", "--listen=unix:"+dir+"/a.sock", "--http-listen=unix:"+dir+"/check.sock", "--admin-listen=", "--keystore=sqlite:"+dir+"/keys.db", "--decision-log=stdout")
+	cmd.Stdout, cmd.Stderr = &stdout, &rest
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it runs
+		_ = cmd.Wait()                          // its output is what the test is about
+	}()
+	door := serve.Client("unix:" + dir + "/check.sock")
+	defer door.CloseIdleConnections()
+	eventually(t, "it denies", func() error {
+		r, err := door.Get("http://door/check/v1/recall?q=1")
+		if err == nil {
+			err = r.Body.Close()
+		}
+		return err
+	})
+	eventually(t, "the denial is logged", func() error {
+		var line struct{ Msg, Decision, Reason, Path string }
+		if err := json.Unmarshal([]byte(stdout.String()), &line); err != nil {
+			return err
+		}
+		if line.Msg != "decision" || line.Decision != "denied" || line.Reason != "no_key" || line.Path != "/v1/recall" {
+			return fmt.Errorf("%+v", line)
+		}
+		return nil
+	})
+	if strings.Contains(rest.String(), "denied") {
+		t.Errorf("it is logged twice:\n%s", rest.String())
 	}
 }
 

@@ -78,7 +78,7 @@ func TestMetricsAreScraped(t *testing.T) {
 	for _, line := range []string{
 		`sallyport_extauthz_decisions_total{reason="allowed"} 1`, `sallyport_extauthz_decisions_total{reason="revoked"} 0`,
 		"sallyport_extauthz_revocation_cache_ttl_seconds 30", "sallyport_extauthz_revocation_lag_seconds_count 0", `sallyport_extauthz_shadow_store_reads_total{ttl="1m0s"} 1`,
-		`sallyport_exchange_answers_total{reason="",route="/v1/auth/kubernetes",status="201"} 1`, "process_cpu_seconds_total",
+		`sallyport_exchange_answers_total{reason="",route="/v1/auth/kubernetes",status="201"} 1`, "process_cpu_seconds_total", "sallyport_build_info{",
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("%s is not in\n%s", line, text)
