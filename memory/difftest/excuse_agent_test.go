@@ -49,6 +49,8 @@ func (c *comparison) ofRefusal(r, o object) (verdict, string) {
 	switch {
 	case o["refused"] != true && c.step.Op == "agent_resume" && c.deferred():
 		return parted, "a deferred resume cannot be repeated in its session"
+	case r["refused"] == true && o["refused"] != true && c.deferredByAnother():
+		return parted, "a deferred resume by a newer pod puts the earlier one aside"
 	case r["refused"] != true && c.step.Op == "agent_resume" && o["says"] == "lease is held":
 		return parted, "the later of two pods takes over; then the earlier may take it back"
 	case r["refused"] == true && o["released"] == false:
@@ -97,14 +99,25 @@ func (c *comparison) resumes() (n int) {
 
 // deferred says whether the agent was resumed without its lease before.
 func (c *comparison) deferred() bool {
+	return slices.ContainsFunc(c.past, func(s step) bool {
+		return s.Op == "agent_resume" && agentOf(s) == agentOf(c.step) && defers(s)
+	})
+}
+
+func defers(s step) bool {
+	var asked object
+	_ = json.Unmarshal(s.Body, &asked) // a step is an object
+	return asked["defer_lease"] == true
+}
+
+// deferredByAnother says whether another pod resumed the agent last, without its lease.
+func (c *comparison) deferredByAnother() (found bool) {
 	for _, s := range c.past {
-		var asked object
-		_ = json.Unmarshal(s.Body, &asked) // a step is an object
-		if s.Op == "agent_resume" && agentOf(s) == agentOf(c.step) && asked["defer_lease"] == true {
-			return true
+		if s.Op == "agent_resume" && agentOf(s) == agentOf(c.step) {
+			found = defers(s) && s.Pod != c.step.Pod
 		}
 	}
-	return false
+	return found
 }
 
 // putAside says whether another pod resumed the agent after the one that calls, and the call only reads.
