@@ -46,6 +46,7 @@ func (s *Service) Explain(ctx context.Context, c Caller, a ExplainArgs) ([]Expla
 	at := s.clock()
 	q := search(a.Question, at)
 	q.Select = true
+	s.embedQuestion(ctx, q, a.Question)
 	out := []Explanation{}
 	err := s.read(ctx, c, func(r Reader) error {
 		found, err := s.believed(r, Filter{Search: q, Limit: defaultLimit}, at)

@@ -4,7 +4,8 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // metrics count what is no error of anybody's but has to be seen by who runs the server. Labels are of fixed sets.
 type metrics struct {
-	refusals *prometheus.CounterVec
+	refusals   *prometheus.CounterVec
+	embeddings *prometheus.CounterVec
 }
 
 func newMetrics() *metrics {
@@ -13,10 +14,16 @@ func newMetrics() *metrics {
 			Name: "sallyport_memory_limit_refusals_total",
 			Help: "Requests and writes that were refused, by the limit of the namespace that they would pass: requests, records or bytes.",
 		}, []string{"limit"}),
+		embeddings: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "sallyport_memory_embeddings_total",
+			Help: "Requests to the embedding service: of a question or of statements; ok, failed, or skipped after a failure. A question without one is answered by its words.",
+		}, []string{"of", "result"}),
 	}
 }
 
-func (m *metrics) all() []prometheus.Collector { return []prometheus.Collector{m.refusals} }
+func (m *metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.refusals, m.embeddings}
+}
 
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(to chan<- *prometheus.Desc) {
@@ -33,6 +40,8 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 }
 
 func (m *metrics) refused(limit string) { m.refusals.WithLabelValues(limit).Inc() }
+
+func (m *metrics) embedded(of, result string) { m.embeddings.WithLabelValues(of, result).Inc() }
 
 // Collector returns what the service counts.
 func (s *Service) Collector() prometheus.Collector { return s.metrics }

@@ -122,6 +122,7 @@ func (s *Service) Ask(ctx context.Context, c Caller, a AskArgs) (Told, error) {
 	if err != nil {
 		return out, err
 	}
+	s.embedQuestion(ctx, f.Search, a.Question)
 	err = s.read(ctx, c, func(r Reader) error {
 		found, err := s.believed(r, f, at)
 		if err != nil {

@@ -34,6 +34,7 @@ func (s *Service) Recall(ctx context.Context, c Caller, a RecallArgs) ([]belief.
 	if err != nil {
 		return nil, err
 	}
+	s.embedQuestion(ctx, f.Search, a.Query)
 	out := []belief.Belief{}
 	err = s.read(ctx, c, func(r Reader) error {
 		found, err := s.believed(r, f, at)
@@ -102,6 +103,9 @@ func search(question string, at time.Time) *Search {
 // believed returns what is believed at an instant. What the store keeps is right unless something is dated later; then the
 // events up to the instant are folded.
 func (s *Service) believed(r Reader, f Filter, at time.Time) ([]belief.Belief, error) {
+	if f.Search != nil && f.Search.Meaning != nil {
+		return s.byMeaning(r, f, at)
+	}
 	later, err := later(r, f.Subject, at)
 	if err != nil {
 		return nil, err

@@ -31,7 +31,20 @@ func (s *Service) write(ctx context.Context, c Caller, fn func(Writer) error) er
 // writeAnyway is write for what has to be possible in a full namespace: to forget, to take an agent up and give it back,
 // to close an action. None of them can be repeated to write ever more.
 func (s *Service) writeAnyway(ctx context.Context, c Caller, fn func(Writer) error) error {
-	return s.store.Write(ctx, c.Namespace, fn)
+	if s.meaning == nil {
+		return s.store.Write(ctx, c.Namespace, fn)
+	}
+	var seqs []int64
+	err := s.store.Write(ctx, c.Namespace, func(w Writer) error {
+		n := noting{Writer: w}
+		err := fn(&n)
+		seqs = n.seqs
+		return err
+	})
+	if err == nil {
+		s.meaning.backlog.add(c.Namespace, seqs)
+	}
+	return err
 }
 
 // room refuses what was written so far if the namespace holds more than it may with it.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"sallyport/memory/agent"
@@ -27,6 +28,7 @@ type Options struct {
 	Now        func() time.Time   // nil is time.Now
 	Logger     *slog.Logger       // nil is slog.Default()
 	Limits     limits.Limits      // of each namespace; zero members are no limit
+	Meaning    *Meaning           // nil is search by words alone
 }
 
 // Service does the operations of the Memory API.
@@ -41,6 +43,7 @@ type Service struct {
 	limits  limits.Limits
 	rate    *limits.Rate
 	metrics *metrics
+	meaning *meaning // nil without
 }
 
 // NewService returns a Service on a store, which stays the caller's to close.
@@ -59,11 +62,20 @@ func NewService(store Store, o Options) *Service {
 		s.log = o.Logger
 	}
 	s.rate = limits.NewRate(o.Limits.RequestsPerSecond, s.now)
+	if o.Meaning != nil {
+		s.meaning = newMeaning(*o.Meaning, s.now, s.log, s.metrics)
+	}
 	return s
 }
 
-// Run keeps leases alive whose holders are, until ctx ends. Without it a lease lasts only as long as its holder writes.
+// Run keeps leases alive whose holders are, and gives statements their vectors, until ctx ends. Without it a lease lasts
+// only as long as its holder writes, and what is new is found by its words alone.
 func (s *Service) Run(ctx context.Context) {
+	if s.meaning != nil {
+		var embedding sync.WaitGroup
+		defer embedding.Wait()
+		embedding.Go(func() { s.meaning.run(ctx, s.store) })
+	}
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
 	for {

@@ -119,6 +119,9 @@ type Search struct {
 	Words  []string
 	Span   belief.Span
 	Select bool // leave out what neither shares a word nor lies in the span
+
+	// Meaning is the question as a vector, if it is searched by what it means, too. A store does not look at it.
+	Meaning []float32
 }
 
 // EventFilter selects events. Zero members select nothing out.
@@ -141,12 +144,12 @@ type VectorFilter struct {
 	Model    string
 	Size     int     // how many numbers
 	Believed *Filter // of statements that are believed and pass it, search and limit apart; nil selects every statement's
-	Limit    int
+	Limit    int     // so many of the latest statements, whether they have a vector or not
 }
 
 // VectorReader reads what statements mean.
 type VectorReader interface {
-	// Vectors calls fn with those that pass the filter, the latest statement first.
+	// Vectors calls fn with those that pass the filter, in no order. Numbers hold them until fn returns.
 	Vectors(f VectorFilter, fn func(Vector)) error
 	// WithoutVector returns the Seq of statements that have none of the model and size, the latest first. Size 0 is any.
 	WithoutVector(model string, size, limit int) ([]int64, error)

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"database/sql"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -11,21 +12,29 @@ import (
 	"sallyport/memory/belief"
 )
 
-// Vectors calls fn with the vectors of a model, the latest statement first.
+// Vectors calls fn with the vectors of a model. Which statements they are of is found out first: to sort the vectors
+// themselves would move all of their numbers about.
 func (s *Scope) Vectors(q memory.VectorFilter, fn func(memory.Vector)) error {
-	from, where, args := "vectors v", "v.namespace = ?", []any{s.ns}
+	latest, args := "SELECT seq FROM vectors WHERE namespace = ?", []any{s.ns}
 	if q.Believed != nil {
-		from = "beliefs b JOIN vectors v ON v.seq = b.seq AND v.namespace = b.namespace"
-		where, args = s.beliefConditions(*q.Believed)
+		where, of := s.beliefConditions(*q.Believed)
+		latest, args = "SELECT b.seq FROM beliefs b WHERE "+where, of
 	}
-	query := "SELECT v.seq, v.numbers FROM " + from + " WHERE " + where + " AND v.model = ? AND v.size = ? ORDER BY v.seq DESC" + limit(q.Limit)
+	query := "SELECT v.seq, v.numbers FROM (" + latest + " ORDER BY seq DESC" + limit(q.Limit) + `) AS latest
+		CROSS JOIN vectors v WHERE v.seq = latest.seq AND v.namespace = ? AND v.model = ? AND v.size = ?` // CROSS keeps this order in SQLite
+	args = append(args, s.ns)
+	v := memory.Vector{Numbers: make([]float32, q.Size)}
 	return s.rows("read vectors", query, append(args, q.Model, q.Size), func(r row) error {
-		var v memory.Vector
-		var raw []byte
+		var raw sql.RawBytes
 		if err := r.Scan(&v.Seq, &raw); err != nil {
 			return err
 		}
-		v.Numbers = numbers(raw)
+		if len(raw) != q.Size*numberBytes {
+			return fmt.Errorf("the vector of %d has %d bytes", v.Seq, len(raw))
+		}
+		for i := range v.Numbers {
+			v.Numbers[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[i*numberBytes:]))
+		}
 		fn(v)
 		return nil
 	})
@@ -108,14 +117,6 @@ func packed(numbers []float32) []byte {
 	out := make([]byte, 0, len(numbers)*numberBytes)
 	for _, n := range numbers {
 		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(n))
-	}
-	return out
-}
-
-func numbers(raw []byte) []float32 {
-	out := make([]float32, len(raw)/numberBytes)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[i*numberBytes:]))
 	}
 	return out
 }
