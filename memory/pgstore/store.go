@@ -97,9 +97,14 @@ func (s *Store) Read(ctx context.Context, namespace string, fn func(memory.Reade
 	})
 }
 
+// manyRecords is from how many on a write is one after which PostgreSQL has to count its tables anew. It does so by itself,
+// but only some minutes later, and meanwhile it would read them as if they were nearly empty.
+const manyRecords = 1000
+
 // Write calls fn while it holds the lock of the namespace's own row: that is how writes to it wait for each other.
 func (s *Store) Write(ctx context.Context, namespace string, fn func(memory.Writer) error) error {
-	return s.transaction(ctx, nil, func(tx *sql.Tx) error {
+	var added int64
+	err := s.transaction(ctx, nil, func(tx *sql.Tx) error {
 		num, err := find(ctx, tx, namespace, true)
 		if err != nil {
 			return err
@@ -113,8 +118,13 @@ func (s *Store) Write(ctx context.Context, namespace string, fn func(memory.Writ
 		if err := fn(scope); err != nil {
 			return err
 		}
+		added = scope.Added()
 		return scope.Count()
 	})
+	if err == nil && added >= manyRecords {
+		_, _ = s.db.ExecContext(ctx, "ANALYZE events, beliefs, words, word_counts") // what was written is written, whatever comes of this
+	}
+	return err
 }
 
 // Extend moves the end of leases that are still of the epoch named.

@@ -17,8 +17,11 @@ func (s *Scope) Beliefs(f memory.Filter) ([]belief.Belief, error) {
 		return s.searched(f)
 	}
 	where, args := s.beliefConditions(f)
-	return s.beliefs("SELECT "+beliefColumns+" FROM beliefs b WHERE "+where+
-		" ORDER BY b.note, b.subject, b.predicate, b.observed_at, b.seq"+limit(f.Limit), args)
+	order := "b.note, b.subject, b.predicate, b.observed_at, b.seq"
+	if f.Subject != "" && f.Predicate != "" {
+		order = "b.observed_at, b.seq" // the same, and told so that an index is seen to have it
+	}
+	return s.beliefs("SELECT "+beliefColumns+" FROM beliefs b WHERE "+where+" ORDER BY "+order+limit(f.Limit), args)
 }
 
 func (s *Scope) beliefs(query string, args []any) ([]belief.Belief, error) {
@@ -49,7 +52,7 @@ func (s *Scope) Elsewhere(of []belief.Belief) ([]belief.Belief, error) {
 		sameSubject += " AND b.subject_key = w.subject_key"
 	}
 	query := "SELECT DISTINCT " + beliefColumns + " FROM " + source + " CROSS JOIN beliefs b WHERE b.namespace = ? AND " + sameSubject +
-		" AND b.same = w.same AND b.note = 0 ORDER BY b.predicate, b.observed_at, b.seq" // CROSS keeps this order in SQLite
+		" AND b.same = w.same AND " + unindexed.number("note") + " = 0 ORDER BY b.predicate, b.observed_at, b.seq" // CROSS keeps this order in SQLite
 	return s.beliefs(query, append(args, s.ns))
 }
 
@@ -107,25 +110,55 @@ func (s *Scope) drop(where string, args []any) error {
 	return nil
 }
 
+// spelling is how conditions name columns. PostgreSQL, before it has counted a table, thinks that any index will do; what is
+// unindexed is spelled so that none seems to serve it.
+type spelling bool
+
+const (
+	indexable spelling = true
+	unindexed spelling = false
+)
+
+func (i spelling) text(column string) string {
+	if i == indexable {
+		return "b." + column
+	}
+	return "(b." + column + " || '')"
+}
+
+func (i spelling) number(column string) string {
+	if i == indexable {
+		return "b." + column
+	}
+	return "(b." + column + " + 0)"
+}
+
 func (s *Scope) beliefConditions(f memory.Filter) (string, []any) {
-	where, args := []string{"b.namespace = ?"}, []any{s.ns}
+	return s.conditionsOf(f, indexable, indexable)
+}
+
+// conditionsOf returns the conditions of a filter: those on the subject may be spelled in another way than all others.
+func (s *Scope) conditionsOf(f memory.Filter, subject, others spelling) (string, []any) {
+	where, args := []string{subject.number("namespace") + " = ?"}, []any{s.ns}
 	add := func(condition string, arg any) { where, args = append(where, condition), append(args, arg) }
-	if f.Subject != "" {
+	switch {
+	case f.Subject != "" && subject == indexable:
 		condition, times := s.dialect.subject("b")
 		where, args = append(where, condition), append(args, slices.Repeat([]any{f.Subject}, times)...)
+	case f.Subject != "":
+		add(subject.text("subject")+" = ?", f.Subject)
 	}
 	if f.Predicate != "" {
-		add("b.note = ?", flag(f.Predicate == belief.Note)) // what the indexes of the subject are ordered by
-		add("b.predicate = ?", f.Predicate)
+		add(others.text("predicate")+" = ?", f.Predicate)
 	}
 	if f.Key != "" {
-		add("b.same = ?", f.Key)
+		add(others.text("same")+" = ?", f.Key)
 	}
 	if f.NotPredicate != "" {
 		add("b.predicate <> ?", f.NotPredicate)
 	}
 	if f.NoNotes {
-		add("b.note = ?", flag(false))
+		add(others.number("note")+" = ?", flag(false))
 	}
 	if f.MinConfidence > 0 {
 		add("b.confidence >= ?", f.MinConfidence)

@@ -16,7 +16,7 @@ const (
 	fewBeliefs = 256
 	// lookedAt is how many rows of the index are read for all words of a question together, though never less for one than
 	// are asked for. It is shared so that rare words are read to the end, and of common ones the newest beliefs.
-	lookedAt = 1024
+	lookedAt = 512
 )
 
 // Word is a stem that is looked for.
@@ -155,7 +155,8 @@ func share(words []Word, f memory.Filter) (all bool) {
 // is found is then put in order. So the answer is right unless a belief holds several words, none of them rare, and there
 // are many newer ones that hold each.
 func (s *Scope) ranked(f memory.Filter, words []Word, notes string, most int) ([]belief.Belief, error) {
-	where, args := s.beliefConditions(f)
+	where, args := s.conditionsOf(f, unindexed, unindexed)
+	inTime, inTimeArgs := s.conditionsOf(f, indexable, unindexed)
 	narrow := f.Subject != "" || f.Predicate != "" || f.Key != "" || f.NotPredicate != "" || f.MinConfidence > 0
 	var found query
 	for _, r := range ranges(f) {
@@ -171,8 +172,8 @@ func (s *Scope) ranked(f memory.Filter, words []Word, notes string, most int) ([
 		}
 		if r.inSpan || !f.Search.Select {
 			when, whenArgs := r.conditions("b", notes)
-			found.union("SELECT * FROM (SELECT b.seq, b.note, b.observed_at, 0 AS weight FROM beliefs b WHERE "+where+when+
-				" ORDER BY b.observed_at DESC, b.seq DESC"+limit(most)+") AS newest", append(slices.Clone(args), whenArgs...))
+			found.union("SELECT * FROM (SELECT b.seq, b.note, b.observed_at, 0 AS weight FROM beliefs b WHERE "+inTime+when+
+				" ORDER BY b.observed_at DESC, b.seq DESC"+limit(most)+") AS newest", slices.Concat(inTimeArgs, whenArgs))
 		}
 	}
 	if found.text == "" {

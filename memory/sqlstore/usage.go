@@ -24,6 +24,9 @@ func (s *Scope) Count() error {
 		s.ns, s.added.Records, s.added.Bytes)
 }
 
+// Added returns how many records the transaction has added so far.
+func (s *Scope) Added() int64 { return s.added.Records }
+
 // grown notes that there is one record more, with these texts.
 func (s *Scope) grown(texts ...string) {
 	s.added.Records++
