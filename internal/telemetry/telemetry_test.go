@@ -152,7 +152,7 @@ func TestHTTPSpansHaveTheNameOfTheirRoute(t *testing.T) {
 }
 
 func TestNothingOfTheCallersWordsLeaves(t *testing.T) {
-	const secret = "rcl_secret" //nolint:gosec // what the test looks for
+	const secret = "rcl_secret"
 	tr, c := tracing(t, "OTEL_TRACES_SAMPLER", "always_on")
 	h := tr.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		up := httptest.NewRequest(http.MethodGet, "https://api/api/v1/namespaces/"+secret+"/pods/"+secret+"?"+secret, nil).WithContext(r.Context())
