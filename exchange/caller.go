@@ -27,10 +27,7 @@ func (x *Exchange) caller(ctx context.Context, authorization []string) (keystore
 	if err != nil {
 		return keystore.Record{}, err
 	}
-	if r.Kind != keystore.Signed {
-		return keystore.Record{}, badKey("unknown_key")
-	}
-	return r, x.usable(r)
+	return unlessRefused(r, r.State().RefuseSigned())
 }
 
 func (x *Exchange) opaqueCaller(ctx context.Context, presented string) (keystore.Record, error) {
@@ -42,33 +39,25 @@ func (x *Exchange) opaqueCaller(ctx context.Context, presented string) (keystore
 	if err != nil {
 		return keystore.Record{}, err
 	}
-	if r.Kind == keystore.Signed || !key.MatchesHash(presented, r.SecretHash) {
-		return keystore.Record{}, badKey("unknown_key")
-	}
-	return r, x.usable(r)
+	return unlessRefused(r, r.State().RefuseOpaque(presented, x.Now()))
 }
 
 func (x *Exchange) record(ctx context.Context, id string) (keystore.Record, error) {
 	r, err := x.Store.Key(ctx, id)
 	switch {
 	case errors.Is(err, keystore.ErrNotFound):
-		return keystore.Record{}, badKey("unknown_key")
+		return keystore.Record{}, badKey(string(keystore.RefusedUnknown))
 	case err != nil:
 		return keystore.Record{}, storeUnavailable(err)
 	}
 	return r, nil
 }
 
-func (x *Exchange) usable(r keystore.Record) error {
-	switch now := x.Now(); {
-	case r.Revoked():
-		return badKey("revoked")
-	case r.Kind == keystore.Signed:
-		return nil // the verifier has looked at exp, with its leeway
-	case !r.ExpiresAt.IsZero() && !now.Before(r.ExpiresAt):
-		return badKey(string(key.ReasonExpired))
+func unlessRefused(r keystore.Record, why keystore.Refusal) (keystore.Record, error) {
+	if why != "" {
+		return keystore.Record{}, badKey(string(why))
 	}
-	return nil
+	return r, nil
 }
 
 // Verb is what an admin wants to do with keys, in the words of Kubernetes' RBAC.
