@@ -1,7 +1,12 @@
 # What the inner door costs: docs/performance.md says how to read it. BENCH_FLAGS=-quick shows in seconds whether everything
 # works; BENCH_FLAGS=-h names the other flags. OPA_ENVOY=PATH puts opa-envoy-plugin beside the door in bench-envoy.
-.PHONY: bench bench-envoy
+.PHONY: bench bench-envoy bench-micro
 BENCH_FLAGS ?=
+
+bench-micro: ## what a warm check allocates, which is gated, and what its parts take; seconds
+	@go test ./extauthz ./extauthz/checkserver -count=1 -run 'FewAllocations$$' -v
+	@go test ./extauthz ./extauthz/checkserver -run '^$$' -bench 'WarmCheck|Decode|Encode' -benchmem
+
 bench: build bin/bench ## the inner door alone, beside a server that allows everything; 3 minutes
 	@bin/bench straight $(BENCH_FLAGS)
 

@@ -94,6 +94,13 @@ func (d *door) stats(ctx context.Context) (stats, error) {
 	return stats{allowed: report.Decisions["allowed"], reads: report.Revocation.Reads}, nil
 }
 
+// For how many of its answers a door reads the key store.
+const (
+	mostReads  = 0.3 // when it is warm: keys whose TTL is over are read again
+	leastReads = 0.95
+	allReads   = 1.05 // when it is cold; a refusal costs a read as well
+)
+
 // checkMisses makes sure that a door was as cold, or as warm, as its figures are taken for: the share of the answers since
 // then for which it read the key store is within low and high.
 func (d *door) checkMisses(ctx context.Context, since stats, low, high float64) error {

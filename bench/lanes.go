@@ -67,7 +67,7 @@ func (r *envoyRig) turn(ctx context.Context, l *lane) (figures, error) {
 		f[atRate(perSecond)] = float64(took.Nanoseconds()) / float64(time.Microsecond)
 	}
 	if l.cold {
-		return f, l.door.checkMisses(ctx, before, leastReads, 1)
+		return f, l.door.checkMisses(ctx, before, leastReads, allReads)
 	}
 	return f, l.door.checkMisses(ctx, before, 0, mostReads)
 }

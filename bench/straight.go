@@ -98,11 +98,6 @@ func (r *straightRig) checkAnswers(ctx context.Context, socket string, checks bo
 	return nil
 }
 
-const (
-	mostReads  = 0.3 // of warm answers: keys whose TTL was over are read again
-	leastReads = 0.95
-)
-
 // variants starts those that live through the whole run. The last is the one with all keys in memory.
 func (r *straightRig) variants(ctx context.Context) ([]*variant, error) {
 	var out []*variant
@@ -205,7 +200,7 @@ func (r *straightRig) cold(ctx context.Context) (f figures, err error) {
 	if f, err = r.measure(ctx, a, &sequence{keys: r.live, once: true}, d.process); err != nil {
 		return nil, err
 	}
-	return f, d.checkMisses(ctx, stats{}, leastReads, 1)
+	return f, d.checkMisses(ctx, stats{}, leastReads, allReads)
 }
 
 func (r *straightRig) measure(ctx context.Context, a askers, keys *sequence, p *process) (figures, error) {
