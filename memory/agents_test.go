@@ -424,8 +424,18 @@ func TestEndingActions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := end(a.Seq, agent.Abandoned); err != nil {
+	failed, err := r.EndAction(ctx, c, memory.EndArgs{
+		AgentArgs: named("worker"), Seq: &a.Seq, Status: agent.Unknown, Result: "half", Error: "timed out", Resolution: "asked",
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
+	want(t, "as it ended at first", strings.Join([]string{failed.Result, failed.Error, failed.Resolution}, " "), "half timed out asked")
+	done, err := r.EndAction(ctx, c, memory.EndArgs{AgentArgs: named("worker"), Seq: &a.Seq, Status: agent.Done, Result: "whole"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "result and error are the last end's", done.Result+done.Error, "whole")
+	want(t, "a resolution stays", done.Resolution, "asked")
 	refused(t, end(a.Seq, agent.Done), "already")
 }

@@ -27,25 +27,18 @@ const (
 // Open says whether the action still has to be settled.
 func (a Action) Open() bool { return a.Status == Started || a.Status == Unknown }
 
-// End closes the action, or leaves it open when the status is Unknown. Empty texts leave what is there; a result brings its
-// ref with it, if it has one.
+// End closes the action, or leaves it open when the status is Unknown. Result and error are those of the last end; a
+// resolution stays until there is another one.
 func (a Action) End(status Status, result, resultRef, errorText, resolution string, now time.Time) Action {
 	a.Status = status
-	if result != "" {
-		a.Result, a.ResultRef = result, resultRef
+	a.Result, a.ResultRef, a.Error = result, resultRef, errorText
+	if resolution != "" {
+		a.Resolution = resolution
 	}
-	keep(&a.Error, errorText)
-	keep(&a.Resolution, resolution)
 	if !a.Open() {
 		a.EndedAt = &now
 	}
 	return a
-}
-
-func keep(into *string, from string) {
-	if from != "" {
-		*into = from
-	}
 }
 
 // Why an action that a process left open was settled. The second one is part of the Memory API.
