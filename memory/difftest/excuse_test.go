@@ -107,6 +107,13 @@ func (c *comparison) ofRecall(asked object) (verdict, string) {
 			order(ours, "since", "text")
 		}
 	}
+	// "a query as of a time before user has a name finds the later name".
+	if asOf, _ := asked["as_of"].(string); asOf != "" {
+		reference = withoutLaterName(reference, asOf)
+		if c.reference = reference; c.equal() {
+			return same, ""
+		}
+	}
 	question, _ := cmpOr(asked["query"], asked["question"]).(string)
 	complete(reference, ours)
 	switch {
@@ -122,6 +129,19 @@ func (c *comparison) ofRecall(asked object) (verdict, string) {
 		return c.cut(asked)
 	}
 	return c.excused()
+}
+
+// withoutLaterName drops the name of the user where it was stated after the instant asked about.
+func withoutLaterName(rows any, asOf string) any {
+	out := []any{}
+	for _, row := range list(rows) {
+		at, _ := row["observed_at"].(string)
+		if row["subject"] == "user" && row["predicate"] == "name" && (at == "now" || at > asOf) {
+			continue
+		}
+		out = append(out, row)
+	}
+	return out
 }
 
 // inOrder says whether texts come in order of time.
@@ -140,6 +160,9 @@ func (c *comparison) cut(asked object) (verdict, string) {
 	whole["limit"] = 1000
 	q := made("recall", whole)
 	reference, ours := c.askReference(q), c.askOurs(q)
+	if asOf, _ := asked["as_of"].(string); asOf != "" {
+		reference = withoutLaterName(reference, asOf)
+	}
 	complete(reference, ours)
 	all, _ := ours.([]any)
 	frozen := func(rows any) any { return withoutIDs(parsed(shown(rows))) }
