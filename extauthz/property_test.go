@@ -1,6 +1,7 @@
 package extauthz_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -15,18 +16,30 @@ import (
 // history is a random life of a few keys, and what is true of them whatever the door believes.
 type history struct {
 	*world
-	t     *testing.T
-	rand  *rand.Rand
-	keys  []*life
-	ttl   time.Duration
-	trace []string
+	t       *testing.T
+	rand    *rand.Rand
+	keys    []*life
+	ttl     time.Duration
+	elapsed time.Duration // since the beginning, whatever was done to the clock
+	back    time.Duration // what a clock that was set back may give an answer that is kept, in all
+	down    bool          // the store cannot be read
+	trace   []string
 }
+
+const maxTTL = time.Minute // that a history sets
 
 type life struct {
 	id, text string
 	expires  time.Time
-	revoked  time.Time // by the clock that the door goes by; zero: not revoked
-	pushed   bool
+	leeway   time.Duration // past expires
+	pushed   bool          // the door heard of its revocation, or knows nothing older
+	revoked  *revocation   // nil: it is not
+}
+
+// revocation is when a key was revoked, by the clock and in truth.
+type revocation struct {
+	at            time.Time
+	elapsed, back time.Duration
 }
 
 func (h *history) note(format string, args ...any) {
@@ -41,36 +54,89 @@ func (h *history) step() {
 	case n < 50:
 		h.check(h.pick())
 	case n < 58:
-		ttl := time.Duration(1+h.rand.IntN(120)) * time.Second
-		id, text := h.mint(h.t, ttl)
-		h.keys = append(h.keys, &life{id: id, text: text, expires: h.Now().Add(ttl)})
-		h.note("mint %s for %s", id, ttl)
-	case n < 66:
-		h.revokeOne(h.pick())
+		h.mintOne()
+	case n < 65:
+		h.revokeOne(h.pick(), true)
+	case n < 83:
+		h.pass(time.Duration(h.rand.IntN(12_000)) * time.Millisecond)
 	case n < 86:
-		d := time.Duration(h.rand.IntN(12_000)) * time.Millisecond
-		h.Advance(d)
-		h.note("%s later", d)
-	case n < 89:
 		h.setBack(time.Duration(h.rand.IntN(5_000)) * time.Millisecond)
-	case n < 95:
-		h.ttl = time.Duration(h.rand.IntN(60)) * time.Second
+	case n < 87:
+		h.setBack(time.Duration(h.rand.IntN(7200)) * time.Second)
+	case n < 90:
+		h.revokeWhenJustRead(h.pick())
+	case n < 92:
+		h.ttl = time.Duration(h.rand.Int64N(int64(maxTTL)))
 		check(h.t, h.cache.SetTTL(h.ttl))
 		h.note("TTL %s", h.ttl)
+	case n < 94:
+		h.forget()
+	case n < 96:
+		h.outage(!h.down)
 	case n < 98:
-		h.cache.Forget()
-		h.note("pushes were missed")
+		check(h.t, h.signer.Rotate(h.t.Context()))
+		h.note("a new signing key")
+		h.pass(time.Second) // for as long a door may not know of it
 	default:
 		h.restart()
 	}
 }
 
-func (h *history) revokeOne(k *life) {
-	h.revoke(h.t, k.id)
-	if k.revoked.IsZero() {
-		k.revoked = h.Now()
+// mintOne makes a key as the exchange does, or one as an admin does.
+func (h *history) mintOne() {
+	ttl := time.Duration(1+h.rand.IntN(120)) * time.Second
+	k := &life{expires: h.Now().Add(ttl)}
+	if h.rand.IntN(4) == 0 {
+		s := key.NewSecret()
+		k.id, k.text = s.ID, s.Text
+		h.add(h.t, keystore.Record{ID: s.ID, Kind: keystore.Static, Namespace: "team", SecretHash: key.HashSecret(s.Text), CreatedAt: h.Now(), ExpiresAt: k.expires})
+	} else {
+		k.id, k.text = h.mint(h.t, ttl)
+		k.leeway = key.Leeway
 	}
-	if h.rand.IntN(2) == 0 {
+	h.keys = append(h.keys, k)
+	h.note("mint %s for %s", k.id, ttl)
+}
+
+func (h *history) pass(d time.Duration) {
+	h.Advance(d)
+	h.elapsed += d
+	h.note("%s later", d)
+}
+
+func (h *history) outage(begins bool) {
+	h.down = begins
+	h.store.down.Store(nil)
+	if begins {
+		err := errors.New("the store is away")
+		h.store.down.Store(&err)
+	}
+	h.note("the store is away: %v", begins)
+}
+
+// revokeWhenJustRead is the longest that a revocation may go unnoticed, if nobody tells of it.
+func (h *history) revokeWhenJustRead(k *life) {
+	h.forget()
+	h.check(k)
+	h.revokeOne(k, false)
+	if h.rand.IntN(3) == 0 {
+		h.setBack(2 * time.Hour)
+		h.pass(maxTTL)
+	}
+	for _, d := range []time.Duration{h.ttl - time.Millisecond, time.Millisecond} {
+		if d > 0 {
+			h.pass(d)
+		}
+		h.check(k)
+	}
+}
+
+func (h *history) revokeOne(k *life, push bool) {
+	h.revoke(h.t, k.id)
+	if k.revoked == nil {
+		k.revoked = &revocation{at: h.Now(), elapsed: h.elapsed, back: h.back}
+	}
+	if push && h.rand.IntN(2) == 0 {
 		h.cache.Revoke(k.id, h.Now())
 		k.pushed = true
 	}
@@ -79,6 +145,7 @@ func (h *history) revokeOne(k *life) {
 
 func (h *history) setBack(d time.Duration) {
 	h.Advance(-d)
+	h.back += min(d, maxTTL) // one that was read later than it is now is not believed
 	h.note("the clock is set back by %s", d)
 }
 
@@ -88,12 +155,29 @@ func (h *history) restart() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	h.verified.Close()
 	verifier := key.NewVerifier(key.NewKeySet(h.store, h.Now), key.DefaultIssuer, key.DefaultAudience, h.Now)
-	h.door = extauthz.NewAuthorizer(verifier, h.cache, h.Now)
-	for _, k := range h.keys {
-		k.pushed = k.pushed || !k.revoked.IsZero() // a new door knows nothing, so it reads
+	if h.verified, err = extauthz.NewVerifiedCache(verifier, 100, h.Now); err != nil {
+		h.t.Fatal(err)
 	}
+	h.t.Cleanup(h.verified.Close)
+	h.door = extauthz.NewAuthorizer(h.verified, h.cache, h.Now)
+	h.knowsNothing()
 	h.note("restart")
+}
+
+// forget is what a door does that may have missed pushes.
+func (h *history) forget() {
+	h.cache.Forget()
+	h.knowsNothing()
+	h.note("pushes were missed")
+}
+
+// knowsNothing says that the door has to read whatever it is asked next.
+func (h *history) knowsNothing() {
+	for _, k := range h.keys {
+		k.pushed = k.pushed || k.revoked != nil
+	}
 }
 
 // check asks with a key and holds the answer against what is true.
@@ -105,13 +189,17 @@ func (h *history) check(k *life) {
 		h.t.Errorf("%s:\n%s", what, strings.Join(h.trace, "\n"))
 	}
 	switch {
-	case d.Allowed() && now.After(k.expires.Add(key.Leeway)):
+	case d.Allowed() && !now.Before(k.expires.Add(k.leeway)):
 		complain("allowed past its expiry and the leeway")
 	case d.Allowed() && k.pushed:
 		complain("allowed after a revocation that was pushed")
-	case d.Allowed() && !k.revoked.IsZero() && now.Sub(k.revoked) >= h.ttl:
-		complain(fmt.Sprintf("allowed %s after its revocation, with a TTL of %s", now.Sub(k.revoked), h.ttl))
-	case !d.Allowed() && k.revoked.IsZero() && now.Before(k.expires) && d.Reason != extauthz.Reason(key.ReasonNotYetValid):
+	case d.Allowed() && k.revoked != nil && now.Sub(k.revoked.at) >= h.ttl:
+		complain(fmt.Sprintf("allowed %s after its revocation, with a TTL of %s", now.Sub(k.revoked.at), h.ttl))
+	case d.Allowed() && k.revoked != nil && h.elapsed-k.revoked.elapsed >= h.ttl+h.back-k.revoked.back:
+		complain("a clock that was set back let it live for too long")
+	case !d.Allowed() && h.down && d.Reason == extauthz.ReasonUnavailable:
+		// What cannot be found out is no reason to complain.
+	case !d.Allowed() && k.revoked == nil && now.Before(k.expires) && d.Reason != extauthz.Reason(key.ReasonNotYetValid):
 		complain("refused a good key")
 	}
 }
@@ -121,7 +209,7 @@ func TestWhateverHappensNoKeyIsHonouredTooLong(t *testing.T) {
 	for seed := range uint64(histories) {
 		h := &history{world: newWorld(t), t: t, rand: rand.New(rand.NewPCG(seed, 1)), ttl: testTTL}
 		id, text := h.mint(t, time.Minute)
-		h.keys = []*life{{id: id, text: text, expires: h.Now().Add(time.Minute)}}
+		h.keys = []*life{{id: id, text: text, expires: h.Now().Add(time.Minute), leeway: key.Leeway}}
 		for range steps {
 			h.step()
 			if t.Failed() {
