@@ -84,7 +84,11 @@ func (s *State) Apply(e Event) Change {
 	if restated {
 		ended = append(ended, old)
 	}
-	began.Replaced = append(began.Replaced, e.Replaces...)
+	for _, named := range e.Replaces { // what is excluded may be named, too
+		if !slices.ContainsFunc(began.Replaced, func(p Prior) bool { return p.EventID == named.EventID }) {
+			began.Replaced = append(began.Replaced, named)
+		}
+	}
 	s.put(began)
 	return Change{Ended: ended, Began: &began}
 }

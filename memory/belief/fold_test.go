@@ -158,9 +158,15 @@ func TestRemember(t *testing.T) {
 		if len(r.Unreplaced) != 0 || len(r.Events) != 1 || len(r.Events[0].Replaces) != 0 || told(r.Superseded) != "name=A@1" {
 			t.Fatalf("got %+v", r)
 		}
-		r = remember(t, 3, "dislikes", "tea", []belief.Ref{ref("likes", `"tea"`)}, "1 likes=tea")
-		if len(r.Events) != 1 || told(r.Superseded) != "likes=tea@1" {
+	})
+	t.Run("what it excludes may be named: that is withdrawn, and told once", func(t *testing.T) {
+		r := remember(t, 3, "dislikes", "tea", []belief.Ref{ref("likes", `"tea"`)}, "1 likes=tea")
+		if len(r.Events) != 2 || !r.Events[1].Retraction || told(r.Superseded) != "likes=tea@1" || len(r.Stored.Replaced) != 1 {
 			t.Fatalf("got %+v", r)
+		}
+		s := belief.Fold(rules, append(log(t, "1 likes=tea"), r.Events...))
+		if got := told(s.All()); got != "dislikes=tea@3<likes:tea" {
+			t.Fatalf("believed %s", got)
 		}
 	})
 	t.Run("nor is an old value of a single-valued pair that nobody believes", func(t *testing.T) {

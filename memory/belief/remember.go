@@ -2,6 +2,7 @@ package belief
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -62,13 +63,15 @@ func (s *State) Remember(st Statement, canonical func(string) (string, error), n
 		r.ReplacedBy, r.Source, r.Kind = e.ID, st.Source, b.Kind
 		s.Apply(r)
 		out.Events = append(out.Events, r)
-		out.Superseded = append(out.Superseded, b)
+		if !slices.ContainsFunc(out.Superseded, func(x Belief) bool { return x.EventID == b.EventID }) {
+			out.Superseded = append(out.Superseded, b)
+		}
 	}
 	return out
 }
 
-// withdrawals sorts what the statement names into what is believed and what is not. What the statement ends anyway is in
-// neither list, and so is the statement itself.
+// withdrawals sorts what the statement names into what is believed and what is not. The old value of a single-valued pair
+// is in neither list, since the statement ends it anyway, and so is the statement itself.
 func (s *State) withdrawals(st Statement, canonical func(string) (string, error)) (believed []Belief, not []Ref) {
 	seen := map[string]bool{}
 	for _, ref := range st.Replaces {
@@ -93,22 +96,11 @@ func (s *State) withdrawals(st Statement, canonical func(string) (string, error)
 		case name == st.Predicate && s.rules(name).Cardinality == Single: // is ended by the statement in any case
 		case !held:
 			not = append(not, ref)
-		case s.excludes(st, b):
 		default:
 			believed = append(believed, b)
 		}
 	}
 	return believed, not
-}
-
-// excludes says whether the statement ends a belief by what its predicate excludes.
-func (s *State) excludes(st Statement, b Belief) bool {
-	for _, x := range s.Excluded(st.Predicate, st.Value) {
-		if x.EventID == b.EventID {
-			return true
-		}
-	}
-	return false
 }
 
 // Retraction returns the event that ends one value of a pair, or all of them when v is no value.

@@ -38,6 +38,10 @@ func (c *comparison) judge() (verdict, string) {
 	if v, why := c.oddValue(asked); v != differs {
 		return v, why
 	}
+	// "what a statement ends and names is told twice".
+	if toldOnce(c.reference); c.equal() {
+		return same, ""
+	}
 	switch {
 	case c.step.Tool:
 		return c.ofAgent(asked)
@@ -86,6 +90,26 @@ func (c *comparison) oddValue(asked object) (verdict, string) {
 		return parted, yearOne
 	}
 	return differs, ""
+}
+
+// toldOnce takes away what a statement is said to have ended a second time.
+func toldOnce(v any) {
+	eachObject(v, func(o object) {
+		for _, member := range []string{"superseded", "replaced"} {
+			ended, _ := o[member].([]any)
+			seen := map[string]bool{}
+			once := []any{}
+			for _, row := range list(ended) {
+				if id := shown([]any{row["event_id"], row["value"]}); !seen[id] {
+					seen[id] = true
+					once = append(once, row)
+				}
+			}
+			if len(once) < len(ended) {
+				o[member] = once
+			}
+		}
+	})
 }
 
 // states says whether a step gives a value, which is a number or a word that stands for an instant.
