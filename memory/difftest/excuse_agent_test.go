@@ -51,7 +51,7 @@ func (c *comparison) ofRefusal(r, o object) (verdict, string) {
 		return parted, "a deferred resume cannot be repeated in its session"
 	case (r["refused"] == true) != (o["refused"] == true) && c.deferredByAnother():
 		return parted, "a deferred resume by a newer pod puts the earlier one aside"
-	case r["refused"] != true && c.step.Op == "agent_resume" && o["says"] == "lease is held":
+	case r["refused"] != true && (c.step.Op == "agent_resume" || c.step.Op == "agent_acquire") && o["says"] == "lease is held":
 		return parted, "the later of two pods takes over; then the earlier may take it back"
 	case r["refused"] == true && o["released"] == false:
 		return same, "" // "release is refused while another session has the agent"
