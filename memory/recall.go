@@ -37,11 +37,15 @@ func (s *Service) Recall(ctx context.Context, c Caller, a RecallArgs) ([]belief.
 	s.embedQuestion(ctx, f.Search, a.Query)
 	out := []belief.Belief{}
 	err = s.read(ctx, c, func(r Reader) error {
-		found, err := s.believed(r, f, at)
+		ahead, err := later(r, "", at)
 		if err != nil {
 			return err
 		}
-		if err := s.addElsewhere(r, found, at); err != nil {
+		found, err := s.believedAmid(r, f, at, ahead)
+		if err != nil {
+			return err
+		}
+		if err := s.addElsewhere(r, found, at, ahead); err != nil {
 			return err
 		}
 		if err := addSources(r, found, a.WithSources); err != nil {
@@ -100,30 +104,36 @@ func search(question string, at time.Time) *Search {
 	return &Search{Words: belief.QueryWords(words), Span: span}
 }
 
-// believed returns what is believed at an instant. What the store keeps is right unless something is dated later; then the
-// events up to the instant are folded.
+// believed returns what is believed at an instant.
 func (s *Service) believed(r Reader, f Filter, at time.Time) ([]belief.Belief, error) {
-	if f.Search != nil && f.Search.Meaning != nil {
-		return s.byMeaning(r, f, at)
-	}
-	later, err := later(r, f.Subject, at)
+	ahead, err := later(r, "", at)
 	if err != nil {
 		return nil, err
 	}
-	if !later {
+	return s.believedAmid(r, f, at, ahead)
+}
+
+// believedAmid returns what is believed at an instant, ahead of which the namespace has events or not. What the store keeps
+// is right unless something is dated later; then the events up to the instant are folded.
+func (s *Service) believedAmid(r Reader, f Filter, at time.Time, ahead bool) ([]belief.Belief, error) {
+	if f.Search != nil && f.Search.Meaning != nil {
+		return s.byMeaning(r, f, at)
+	}
+	if ahead && f.Subject != "" {
+		var err error
+		if ahead, err = later(r, f.Subject, at); err != nil {
+			return nil, err
+		}
+	}
+	if !ahead {
 		return r.Beliefs(f)
 	}
 	return s.folded(r, f, at)
 }
 
-// later says whether there are events dated after an instant. That is first asked of the whole namespace, which an index
-// answers at once, and mostly with no.
+// later says whether there are events dated after an instant, of a subject or of any. An index answers that at once.
 func later(r Reader, subject string, at time.Time) (bool, error) {
-	events, err := r.Events(EventFilter{After: &at, Limit: 1})
-	if err != nil || len(events) == 0 || subject == "" {
-		return len(events) > 0, err
-	}
-	events, err = r.Events(EventFilter{Subject: subject, After: &at, Limit: 1})
+	events, err := r.Events(EventFilter{Subject: subject, After: &at, Limit: 1})
 	return len(events) > 0, err
 }
 
@@ -175,8 +185,8 @@ func ranked(f Filter, found []belief.Belief) []belief.Belief {
 }
 
 // addElsewhere adds to each belief, notes excepted, where else the subject has the same value.
-func (s *Service) addElsewhere(r Reader, found []belief.Belief, at time.Time) error {
-	others, err := s.sameValues(r, found, at)
+func (s *Service) addElsewhere(r Reader, found []belief.Belief, at time.Time, ahead bool) error {
+	others, err := s.sameValues(r, found, at, ahead)
 	if err != nil {
 		return err
 	}
@@ -200,7 +210,7 @@ func (s *Service) addElsewhere(r Reader, found []belief.Belief, at time.Time) er
 	return nil
 }
 
-func (s *Service) sameValues(r Reader, found []belief.Belief, at time.Time) ([]belief.Belief, error) {
+func (s *Service) sameValues(r Reader, found []belief.Belief, at time.Time, ahead bool) ([]belief.Belief, error) {
 	var subjects []string
 	for _, b := range found {
 		if b.Predicate != belief.Note && !slices.Contains(subjects, b.Subject) {
@@ -210,15 +220,12 @@ func (s *Service) sameValues(r Reader, found []belief.Belief, at time.Time) ([]b
 	if len(subjects) == 0 {
 		return nil, nil
 	}
-	if ahead, err := later(r, "", at); err != nil || !ahead {
-		if err != nil {
-			return nil, err
-		}
+	if !ahead {
 		return r.Elsewhere(found)
 	}
 	var out []belief.Belief
 	for _, subject := range subjects {
-		held, err := s.believed(r, Filter{Subject: subject, NoNotes: true}, at)
+		held, err := s.believedAmid(r, Filter{Subject: subject, NoNotes: true}, at, ahead)
 		if err != nil {
 			return nil, err
 		}
