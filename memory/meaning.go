@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -45,18 +44,17 @@ const (
 type meaning struct {
 	Meaning
 	size    atomic.Int64 // how many numbers the model's vectors have; 0 until one was seen
-	now     func() time.Time
+	outage  outage
 	log     *slog.Logger
 	metrics *metrics
 	backlog *backlog
-
-	mu    sync.Mutex
-	since time.Time // of the first failure in a row; zero while the service answers
-	until time.Time // no question is embedded before
 }
 
 func newMeaning(m Meaning, now func() time.Time, log *slog.Logger, counts *metrics) *meaning {
-	return &meaning{Meaning: m, now: now, log: log, metrics: counts, backlog: newBacklog()}
+	return &meaning{Meaning: m, log: log, metrics: counts, backlog: newBacklog(), outage: outage{
+		now: now, log: log, rest: restAfterFailure,
+		begins: "texts cannot be embedded; until they can, beliefs are found by their words alone", ends: "texts are embedded again",
+	}}
 }
 
 // embedQuestion adds to a search what the question means. When that cannot be found out in time, the words are searched alone.
@@ -65,7 +63,7 @@ func (s *Service) embedQuestion(ctx context.Context, q *Search, question string)
 	if m == nil || q == nil || strings.TrimSpace(question) == "" {
 		return
 	}
-	if m.resting() {
+	if m.outage.resting() {
 		m.metrics.embedded("question", "skipped")
 		return
 	}
@@ -87,13 +85,13 @@ func (m *meaning) embed(ctx context.Context, of string, texts []string) ([][]flo
 	if err != nil {
 		m.metrics.embedded(of, "failed")
 		if !refusedText(err) && !errors.Is(err, context.Canceled) {
-			m.failed(err)
+			m.outage.failed(err)
 		}
 		return nil, err
 	}
 	m.metrics.embedded(of, "ok")
 	m.size.Store(int64(len(vectors[0])))
-	m.worked()
+	m.outage.worked()
 	return vectors, nil
 }
 
@@ -101,31 +99,6 @@ func (m *meaning) embed(ctx context.Context, of string, texts []string) ([][]flo
 func refusedText(err error) bool {
 	var r interface{ Refused() bool }
 	return errors.As(err, &r) && r.Refused()
-}
-
-func (m *meaning) resting() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.now().Before(m.until)
-}
-
-func (m *meaning) failed(err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.until = m.now().Add(restAfterFailure)
-	if m.since.IsZero() {
-		m.since = m.now()
-		m.log.Warn("texts cannot be embedded; until they can, beliefs are found by their words alone", "error", err)
-	}
-}
-
-func (m *meaning) worked() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !m.since.IsZero() {
-		m.log.Info("texts are embedded again", "after", m.now().Sub(m.since).Round(time.Second).String())
-	}
-	m.since, m.until = time.Time{}, time.Time{}
 }
 
 // beginning cuts a text off after so many bytes, or a few less so that no character is cut.

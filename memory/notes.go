@@ -23,10 +23,11 @@ type Message struct {
 	Content string `json:"content"`
 }
 
-// NoteResult says what became of a text. Nothing reads statements out of it, so it is always kept as it is.
+// NoteResult says what became of a text: what a model read out of it, or that it is kept as it is alone.
 type NoteResult struct {
-	KeptAsText bool   `json:"kept_as_text"`
-	Note       string `json:"note"`
+	Remembered []Remembered `json:"remembered,omitempty"`
+	KeptAsText bool         `json:"kept_as_text"`
+	Note       string       `json:"note"`
 }
 
 // RememberNote keeps a text, or a conversation as one text, as a note.
@@ -35,9 +36,13 @@ func (s *Service) RememberNote(ctx context.Context, c Caller, a NoteArgs) (out N
 	if err != nil {
 		return out, err
 	}
-	at, err := stated(a.ObservedAt, s.clock())
+	now := s.clock()
+	at, err := stated(a.ObservedAt, now)
 	if err != nil {
 		return out, err
+	}
+	if s.extraction != nil {
+		return s.extractNote(ctx, c, text, at, now)
 	}
 	err = s.write(ctx, c, func(w Writer) error {
 		_, err := s.fileNote(w, episodeSubject, text, at)
@@ -47,6 +52,24 @@ func (s *Service) RememberNote(ctx context.Context, c Caller, a NoteArgs) (out N
 		return out, err
 	}
 	return NoteResult{KeptAsText: true, Note: "the text is kept word for word: this server reads no statements out of it"}, nil
+}
+
+// extractNote keeps a text, and files what a model finds in it about the user: whatever else it says is in the text.
+func (s *Service) extractNote(ctx context.Context, c Caller, text string, at, now time.Time) (out NoteResult, err error) {
+	found := slices.DeleteFunc(s.extract(ctx, c, text), func(p Proposal) bool { return belief.Subject(p.Subject) != episodeSubject })
+	err = s.write(ctx, c, func(w Writer) error {
+		filed, _, err := s.fitting(w, text, found, at, now)
+		if err != nil {
+			return err
+		}
+		r, err := s.fileText(w, text, at, filed, nil)
+		out = NoteResult{KeptAsText: len(filed) == 0, Note: "nothing was read out of the text; it is kept word for word"}
+		if len(filed) > 0 {
+			out.Remembered, out.Note = inWords(r.Results), "the text is kept word for word, too"
+		}
+		return err
+	})
+	return out, err
 }
 
 // noted checks what is to be kept and returns it as one text.

@@ -29,6 +29,7 @@ type Options struct {
 	Logger     *slog.Logger       // nil is slog.Default()
 	Limits     limits.Limits      // of each namespace; zero members are no limit
 	Meaning    *Meaning           // nil is search by words alone
+	Extraction *Extraction        // nil keeps a text as it is
 }
 
 // Service does the operations of the Memory API.
@@ -44,6 +45,8 @@ type Service struct {
 	rate    *limits.Rate
 	metrics *metrics
 	meaning *meaning // nil without
+
+	extraction *extraction // nil without
 }
 
 // NewService returns a Service on a store, which stays the caller's to close.
@@ -64,6 +67,9 @@ func NewService(store Store, o Options) *Service {
 	s.rate = limits.NewRate(o.Limits.RequestsPerSecond, s.now)
 	if o.Meaning != nil {
 		s.meaning = newMeaning(*o.Meaning, s.now, s.log, s.metrics)
+	}
+	if o.Extraction != nil {
+		s.extraction = newExtraction(*o.Extraction, s.now, s.log, s.metrics)
 	}
 	return s
 }

@@ -40,13 +40,16 @@ const (
 )
 
 func (s *Service) rememberText(ctx context.Context, c Caller, a RememberArgs) (any, error) {
-	if err := checkText(a); err != nil {
+	if err := checkText(a, s.extraction != nil); err != nil {
 		return nil, err
 	}
 	now := s.clock()
 	at, err := stated(a.ObservedAt, now)
 	if err != nil {
 		return nil, err
+	}
+	if a.Statements == nil {
+		return s.extractText(ctx, c, *a.Text, at, now)
 	}
 	var out TextResult
 	err = s.write(ctx, c, func(w Writer) error {
@@ -66,7 +69,23 @@ func (s *Service) rememberText(ctx context.Context, c Caller, a RememberArgs) (a
 	return out, nil
 }
 
-func checkText(a RememberArgs) error {
+// extractText keeps a text, and files what a model finds in it.
+func (s *Service) extractText(ctx context.Context, c Caller, text string, at, now time.Time) (out TextResult, err error) {
+	found := s.extract(ctx, c, text)
+	err = s.write(ctx, c, func(w Writer) error {
+		filed, kept, err := s.fitting(w, text, found, at, now)
+		if err != nil {
+			return err
+		}
+		out, err = s.fileText(w, text, at, filed, nil)
+		out.Proposals = kept
+		return err
+	})
+	return out, err
+}
+
+// checkText checks all but the statements themselves, which are needed unless a model finds them.
+func checkText(a RememberArgs, extracting bool) error {
 	for _, member := range []struct {
 		name  string
 		given bool
@@ -91,6 +110,8 @@ func checkText(a RememberArgs) error {
 		return refusal.New("text is missing: statements are found in one")
 	case len(text) > maxTextBytes:
 		return refusal.New("text has %d bytes; at most %d are allowed", len(text), maxTextBytes)
+	case a.Statements == nil && extracting:
+		return nil
 	case a.Statements == nil:
 		return refusal.New("statements is missing: this server finds none in a text itself, so give those you found, or [] to keep the text as a note")
 	case len(*a.Statements) > maxStatements:

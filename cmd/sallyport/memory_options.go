@@ -9,6 +9,7 @@ import (
 
 	"sallyport/memory"
 	"sallyport/memory/embed"
+	"sallyport/memory/extract"
 	"sallyport/memory/limits"
 )
 
@@ -17,6 +18,7 @@ type memoryFlags struct {
 	surfaceFlags
 	limitFlags
 	embedFlags
+	extractFlags
 }
 
 // options returns what the flags say, but for the vocabulary.
@@ -29,7 +31,11 @@ func (f memoryFlags) options() (memory.Options, error) {
 	if err != nil {
 		return memory.Options{}, err
 	}
-	return memory.Options{Limits: l, Meaning: meaning}, nil
+	extraction, err := f.extraction()
+	if err != nil {
+		return memory.Options{}, err
+	}
+	return memory.Options{Limits: l, Meaning: meaning, Extraction: extraction}, nil
 }
 
 // limitFlags bound one namespace; 0 is no limit.
@@ -73,6 +79,37 @@ func (f embedFlags) meaning() (*memory.Meaning, error) {
 		return nil, fmt.Errorf("--embed-url, --embed-model: %w", err)
 	}
 	return &memory.Meaning{Embedder: client, Similarity: f.EmbedSimilarity, Timeout: f.EmbedTimeout}, nil
+}
+
+// extractFlags say which model reads statements out of texts.
+type extractFlags struct {
+	ExtractURL     string        `help:"Read statements out of texts that come without any: a model behind OpenAI's chat protocol, as http://HOST/v1." placeholder:"URL"`
+	ExtractModel   string        `help:"The model that it is asked for." placeholder:"NAME"`
+	ExtractKeyFile string        `help:"File with the key that it wants; or put the key into SALLYPORT_EXTRACT_KEY." placeholder:"FILE"`
+	ExtractTimeout time.Duration `help:"How long a write may wait for it; then the text is kept as it is." default:"10s"`
+}
+
+// extraction returns nil where no model is named.
+func (f extractFlags) extraction() (*memory.Extraction, error) {
+	if f.ExtractURL == "" {
+		if f.ExtractModel != "" || f.ExtractKeyFile != "" {
+			return nil, errors.New("--extract-model and --extract-key-file are for a service: name it with --extract-url")
+		}
+		return nil, nil //nolint:nilnil // to keep texts as they are is a valid choice
+	}
+	const shortest, longest = 100 * time.Millisecond, 25 * time.Second // a call to the memory takes 30 at most
+	if f.ExtractTimeout < shortest || f.ExtractTimeout > longest {
+		return nil, fmt.Errorf("--extract-timeout %s: give between %s and %s", f.ExtractTimeout, shortest, longest)
+	}
+	key, err := secret(f.ExtractKeyFile, "SALLYPORT_EXTRACT_KEY")
+	if err != nil {
+		return nil, fmt.Errorf("--extract-key-file: %w", err)
+	}
+	client, err := extract.New(extract.Options{URL: f.ExtractURL, Model: f.ExtractModel, Key: key, Timeout: f.ExtractTimeout})
+	if err != nil {
+		return nil, fmt.Errorf("--extract-url, --extract-model: %w", err)
+	}
+	return &memory.Extraction{Extractor: client, Timeout: f.ExtractTimeout}, nil
 }
 
 // secret reads a key from a file, or from a variable if no file is named. It is no flag: the command line and the log of

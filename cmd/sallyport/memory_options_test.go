@@ -49,8 +49,12 @@ func TestMemoryFlagsAreChecked(t *testing.T) {
 		"--embed-similarity": func(f *memoryFlags) { f.EmbedSimilarity = 2 },
 		"--embed-timeout":    func(f *memoryFlags) { f.EmbedTimeout = time.Hour },
 		"--embed-key-file":   func(f *memoryFlags) { f.EmbedKeyFile = "nowhere" },
+		"--extract-url":      func(f *memoryFlags) { f.ExtractURL = "" },
+		"--extract-model":    func(f *memoryFlags) { f.ExtractModel = "" },
+		"--extract-timeout":  func(f *memoryFlags) { f.ExtractTimeout = time.Hour },
+		"--extract-key-file": func(f *memoryFlags) { f.ExtractKeyFile = "nowhere" },
 	} {
-		f := memoryFlags{embedFlags: good}
+		f := memoryFlags{embedFlags: good, extractFlags: extractFlags{ExtractURL: "http://127.0.0.1:1/v1", ExtractModel: "m", ExtractTimeout: time.Second}}
 		if _, err := f.options(); err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +63,7 @@ func TestMemoryFlagsAreChecked(t *testing.T) {
 			t.Errorf("%s: %v", flag, err)
 		}
 	}
-	if o, err := (memoryFlags{}).options(); err != nil || o.Meaning != nil {
+	if o, err := (memoryFlags{}).options(); err != nil || o.Meaning != nil || o.Extraction != nil {
 		t.Errorf("without flags: %+v %v", o, err)
 	}
 }

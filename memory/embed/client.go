@@ -5,24 +5,18 @@
 package embed
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
+
+	"sallyport/memory/modelservice"
 )
 
-// Bounds of an answer.
-const (
-	maxAnswer  = 32 << 20 // bytes
-	maxNumbers = 16384    // of one vector
-)
+// maxNumbers bounds one vector.
+const maxNumbers = 16384
 
 // Options say where the service is.
 type Options struct {
@@ -37,39 +31,23 @@ type Options struct {
 
 // Client asks one service. It may be used by many goroutines.
 type Client struct {
-	address string
+	service *modelservice.Endpoint
 	plain   bool
 	model   string
-	key     string
-	http    *http.Client
 }
+
+const plainPath = "/embed"
 
 // New checks the options; it asks nobody.
 func New(o Options) (*Client, error) {
-	u, err := url.Parse(o.URL)
-	switch {
-	case err != nil:
-		return nil, errors.New("it is not a URL") // the parser's words would show it, with what is secret in it
-	case (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
-		return nil, errors.New("give http://HOST/PATH or https://HOST/PATH")
-	case u.User != nil:
-		return nil, errors.New("give the key in a file or a variable, not in the URL")
+	service, err := modelservice.New(modelservice.Options{URL: o.URL, Suffix: "/embeddings", Plain: plainPath, Key: o.Key, Timeout: o.Timeout})
+	if err != nil {
+		return nil, err
 	}
-	c := &Client{model: o.Model, key: o.Key, http: &http.Client{
-		Timeout:       o.Timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
-	path := strings.TrimSuffix(u.Path, "/")
-	if c.plain = strings.HasSuffix(path, "/embed"); !c.plain {
-		if o.Model == "" {
-			return nil, errors.New("this protocol needs the name of a model")
-		}
-		if !strings.HasSuffix(path, "/embeddings") {
-			path += "/embeddings"
-		}
+	c := &Client{service: service, plain: strings.HasSuffix(service.Path(), plainPath), model: o.Model}
+	if !c.plain && o.Model == "" {
+		return nil, errors.New("this protocol needs the name of a model")
 	}
-	u.Path = path
-	c.address = u.String()
 	return c, nil
 }
 
@@ -81,15 +59,6 @@ func (c *Client) Model() string {
 	return c.model
 }
 
-// RefusedError says that the service does not take these texts, however often they are sent.
-type RefusedError struct{ Status string }
-
-// Error returns what the service answered.
-func (e *RefusedError) Error() string { return "the embedding service refused: " + e.Status }
-
-// Refused tells it from a service that is out of order.
-func (e *RefusedError) Refused() bool { return true }
-
 // Embed returns a vector of length 1 for each text.
 func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	if !c.plain {
@@ -98,7 +67,7 @@ func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error)
 	out := make([][]float32, 0, len(texts))
 	for _, text := range texts {
 		var answer struct{ Values, Embedding []float32 }
-		if err := c.post(ctx, map[string]any{"text": text}, &answer); err != nil {
+		if err := c.service.Post(ctx, map[string]any{"text": text}, &answer); err != nil {
 			return nil, err
 		}
 		if answer.Values == nil {
@@ -116,7 +85,7 @@ func (c *Client) embedAll(ctx context.Context, texts []string) ([][]float32, err
 			Embedding []float32 `json:"embedding"`
 		} `json:"data"`
 	}
-	if err := c.post(ctx, map[string]any{"model": c.model, "input": texts, "encoding_format": "float"}, &answer); err != nil {
+	if err := c.service.Post(ctx, map[string]any{"model": c.model, "input": texts, "encoding_format": "float"}, &answer); err != nil {
 		return nil, err
 	}
 	out := make([][]float32, len(texts))
@@ -127,47 +96,6 @@ func (c *Client) embedAll(ctx context.Context, texts []string) ([][]float32, err
 		out[d.Index] = d.Embedding
 	}
 	return checked(out, len(texts))
-}
-
-func (c *Client) post(ctx context.Context, body, into any) error {
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return fmt.Errorf("write to the embedding service: %w", err)
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.address, bytes.NewReader(raw))
-	if err != nil {
-		return errors.New("ask the embedding service: its URL cannot be used")
-	}
-	r.Header.Set("Content-Type", "application/json")
-	if c.key != "" {
-		r.Header.Set("Authorization", "Bearer "+c.key)
-	}
-	answer, err := c.http.Do(r)
-	if err != nil {
-		var where *url.Error // shows the whole address
-		if errors.As(err, &where) {
-			err = where.Err
-		}
-		return fmt.Errorf("ask the embedding service: %w", err)
-	}
-	defer answer.Body.Close() //nolint:errcheck // it is only read
-	if answer.StatusCode != http.StatusOK {
-		return refusal(answer)
-	}
-	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(into); err != nil {
-		return fmt.Errorf("read what the embedding service answered: %w", err)
-	}
-	return nil
-}
-
-// refusal keeps the words of the service out of logs: they may repeat a text or a key.
-func refusal(answer *http.Response) error {
-	status := fmt.Sprintf("%d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
-	switch answer.StatusCode {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		return &RefusedError{Status: status}
-	}
-	return fmt.Errorf("the embedding service answered %s", status)
 }
 
 // checked makes the vectors as long as 1, and refuses what are none.

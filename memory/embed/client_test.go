@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sallyport/memory/embed"
+	"sallyport/memory/modelservice"
 )
 
 var ctx = context.Background()
@@ -103,7 +104,7 @@ func TestErrorsTellWhetherToTryAgainAndNoSecret(t *testing.T) {
 	for status, refused := range map[int]bool{400: true, 413: true, 422: true, 401: false, 403: false, 429: false, 500: false, 503: false, 302: false} {
 		base, _ := serve(t, status, `{"error":"the key hush and the text secret are not good"}`)
 		_, err := open(t, embed.Options{URL: base + "?api=hush", Model: "m", Key: "hush"}).Embed(ctx, []string{"secret"})
-		var r *embed.RefusedError
+		var r *modelservice.RefusedError
 		if err == nil || errors.As(err, &r) != refused {
 			t.Errorf("%d: %v", status, err)
 		}
