@@ -2,6 +2,10 @@
 // API, a real `recall serve`, and to Sallyport, and every answer has to be the same.
 //
 // What differs on purpose is in docs/compatibility.md, and excused here where it shows and nowhere else (excuse_test.go).
+// Not compared are sentences (what a briefing tells is, and in which order), instants of the run, what epochs count, which
+// eight of more related beliefs are told, the order that a search gives, and how a briefing is cut to a budget that fits
+// neither nothing nor everything, since the sentences differ in length.
+//
 // A divergence is told with the shortest sequence found that still shows it. Each sequence has a namespace of its own,
 // and ends with an audit that asks for everything.
 //
