@@ -343,7 +343,9 @@ func TestNamesAreTrimmed(t *testing.T) {
 	note([]string{stored.Ref, stored.Summary}, err)
 	fetched, err := r.FetchOutput(ctx, c, memory.RefArgs{AgentArgs: worker, Ref: " r1 "})
 	note(fetched.Content, err)
-	pointer, err := r.SetPointer(ctx, c, memory.PointerArgs{AgentArgs: worker, Name: " p ", Type: "object", Fields: map[string]string{" uri ": " u ", "empty": " "}})
+	fields := map[string]string{"empty": " "}
+	fields[" uri\t"] = " u "
+	pointer, err := r.SetPointer(ctx, c, memory.PointerArgs{AgentArgs: worker, Name: " p ", Type: "object", Fields: fields})
 	note([]any{pointer.Name, pointer.Fields}, err)
 	removed, err := r.RemovePointer(ctx, c, memory.NameArgs{AgentArgs: worker, Name: " p "})
 	note(removed.Removed, err)
