@@ -14,8 +14,9 @@ func TestAWarmCheckIsDecidedWithFewAllocations(t *testing.T) {
 	_, text := w.mint(t, testTTL)
 	r := extauthz.Request{Authorization: []string{"Bearer " + text}}
 	w.warm(t, r)
-	if got := testing.AllocsPerRun(1000, func() { w.door.Decide(t.Context(), r) }); got > maxWarmAllocs {
-		t.Errorf("a warm check allocates %v times, at most %v are allowed", got, maxWarmAllocs)
+	got := testing.AllocsPerRun(1000, func() { w.door.Decide(t.Context(), r) })
+	if t.Logf("a warm check allocates %v times; %v are allowed", got, maxWarmAllocs); got > maxWarmAllocs {
+		t.Error("too many")
 	}
 }
 

@@ -67,8 +67,9 @@ func TestAWarmCheckIsReadAndAnsweredWithFewAllocations(t *testing.T) {
 		{"decode", maxDecodeAllocs, func() { decode(wire, names) }},
 		{"encode", maxEncodeAllocs, func() { _, _ = answerTo(warm, names, nil) }},
 	} {
-		if got := testing.AllocsPerRun(1000, c.do); got > c.most {
-			t.Errorf("%s allocates %v times, at most %v are allowed", c.what, got, c.most)
+		got := testing.AllocsPerRun(1000, c.do)
+		if t.Logf("%s allocates %v times; %v are allowed", c.what, got, c.most); got > c.most {
+			t.Error("too many")
 		}
 	}
 }
