@@ -119,37 +119,48 @@ func states(value string, steps []step) bool {
 	})
 }
 
+// ofTexts is ofRecall on the text surface.
+func (c *comparison) ofTexts(asked object) (verdict, string) {
+	reference, ours := parsedObject(c.reference)["memories"], parsedObject(c.ours)["memories"]
+	if question, _ := asked["question"].(string); question != "" {
+		return unlessFound(question, reference, ours)
+	}
+	if inOrder(ours, asked["since"] != nil) {
+		order(reference, "since", "text")
+		order(ours, "since", "text")
+	}
+	return c.excused()
+}
+
+// unlessFound is same if all that we find the reference finds too, and we find what holds a word of the question.
+func unlessFound(question string, reference, ours any) (verdict, string) {
+	if contained(ours, reference) && contained(naming(question, reference), ours) {
+		return same, ""
+	}
+	return differs, ""
+}
+
 // ofRecall: "a query returns the best 20 beliefs however unlike"; a query beside a subject or a predicate puts in order.
 // "elsewhere leaves some values out". "values of a pair come in the order in which they were first stated", which shows
 // where a limit cuts.
 func (c *comparison) ofRecall(asked object) (verdict, string) {
-	reference, ours := c.reference, c.ours
-	if told, ok := ours.(object); ok { // on the text surface
-		reference, ours = parsedObject(reference)["memories"], told["memories"]
-		if cmpOr(asked["question"], "") == "" && inOrder(ours, asked["since"] != nil) {
-			order(reference, "since", "text")
-			order(ours, "since", "text")
-		}
+	if _, texts := c.ours.(object); texts {
+		return c.ofTexts(asked)
 	}
 	// "a query as of a time before user has a name finds the later name".
 	if asOf, _ := asked["as_of"].(string); asOf != "" {
-		reference = withoutLaterName(reference, asOf)
-		if c.reference = reference; c.equal() {
-			return same, ""
-		}
+		c.reference = withoutLaterName(c.reference, asOf)
 	}
-	question, _ := cmpOr(asked["query"], asked["question"]).(string)
-	complete(reference, ours)
+	complete(c.reference, c.ours)
+	question, _ := asked["query"].(string)
 	switch {
 	case question != "" && cmpOr(asked["subject"], "") == "" && cmpOr(asked["predicate"], "") == "":
-		if contained(ours, reference) && contained(naming(question, reference), ours) {
-			return same, ""
-		}
+		return unlessFound(question, c.reference, c.ours)
 	case question != "":
-		if contained(ours, reference) && contained(reference, ours) {
+		if contained(c.ours, c.reference) && contained(c.reference, c.ours) {
 			return same, ""
 		}
-	case asked["limit"] != nil && asked["limit"] != 1000.0 && length(reference) == length(ours):
+	case asked["limit"] != nil && asked["limit"] != 1000.0 && length(c.reference) == length(c.ours):
 		return c.cut(asked)
 	}
 	return c.excused()
