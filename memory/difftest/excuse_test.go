@@ -193,4 +193,3 @@ func contained(a, b any) bool {
 	some, _ := a.([]any)
 	return !slices.ContainsFunc(some, func(row any) bool { return !slices.Contains(all, shown(row)) })
 }
-
