@@ -65,8 +65,8 @@ soak: build tools ## the long runs: 20,000 operations beside the reference, 100 
 	@go test ./memory/difftest -run Answers -count=1 -v -steps 20000 -timeout 60m
 	@go test ./memory/storetest -run Kills -count=1 -v -kills 100 -timeout 20m
 
-bench-memory: build tools ## the memory beside the reference; many minutes
-	@go test ./memory/difftest -run TestSpeed -count=1 -v -speed -timeout 60m
+bench-memory: build tools ## the memory beside the reference; 12 minutes, or BENCH_FLAGS=-quick
+	@go test ./memory/difftest -run TestSpeed -count=1 -v -speed -timeout 60m $(BENCH_FLAGS)
 
 bench-revocation: tools ## how soon five replicas on one PostgreSQL refuse what one of them revoked
 	@go test ./internal/keystore -run - -bench Revocation -benchtime 1x

@@ -1,79 +1,71 @@
 package difftest
 
 import (
-	"context"
 	"flag"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
-
-	"sallyport/gateway"
-	"sallyport/internal/pgtest"
-	"sallyport/memory"
-	"sallyport/memory/pgstore"
-	"sallyport/memory/sqlitestore"
 )
 
-var speed = flag.Bool("speed", false, "measure beside the reference instead of comparing answers; takes some minutes")
+var (
+	speed = flag.Bool("speed", false, "measure beside the reference instead of comparing answers; takes ten minutes")
+	quick = flag.Bool("quick", false, "with -speed: show only that everything works, with a tenth of all and less")
+)
 
 // The sizes that are measured. The reference cannot be filled to the larger in reasonable time.
-const (
-	small = 1_000
-	large = 100_000
+var (
+	tiny       = 10
+	small      = 1_000
+	large      = 100_000
+	many       = 10_000 // namespaces
+	agentTurns = 200
+	rounds     = 5
 )
 
+// The names of what is measured.
+const (
+	theReference = "Recall"
+	onSQLite     = "SQLite"
+	onPostgreSQL = "PostgreSQL"
+	wholeDoor    = "whole door, SQLite"
+)
+
+// TestSpeed measures; it never fails for a figure.
 func TestSpeed(t *testing.T) {
 	if !*speed {
 		t.Log("give -speed to measure")
 		return
 	}
-	reference := &peer{}
-	reference.start(t, "-typed", "-open")
-	systems := []*system{{name: "recall", url: reference.url, header: http.Header{"Authorization": {"Bearer " + key(1)}}, size: small, client: http.DefaultClient}}
-	lite, err := sqlitestore.Open(context.Background(), filepath.Join(t.TempDir(), "memory.db"))
-	if err != nil {
-		t.Fatal(err)
+	if *quick {
+		small, large, many, agentTurns, rounds = 100, 2_000, 100, 20, 2
 	}
-	postgres, err := pgstore.Open(context.Background(), pgtest.Start(t, "fsync=on").Database(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range []struct {
-		name  string
-		store memory.Store
-	}{{"SQLite", lite}, {"PostgreSQL", postgres}} {
-		t.Cleanup(func() { _ = x.store.Close() })
-		server := httptest.NewServer(newOwn(x.store).handler)
-		t.Cleanup(server.Close)
-		for _, size := range []int{small, large} {
-			header := http.Header{}
-			for _, h := range gateway.DefaultHeaders().Values(gateway.Identity{Namespace: fmt.Sprintf("size:%d", size)}) {
-				header.Set(h.Name, h.Value)
-			}
-			s := &system{name: x.name, url: server.URL, header: header, size: size, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: manyClients}}}
-			systems = append(systems, s)
-			if size == large {
-				fillStore(t, x.store, header.Get("x-sallyport-namespace"), size)
-			}
-		}
-	}
+	m := newMachine(t)
+	systems := startSystems(t)
 	for _, s := range systems {
 		fillSystem(t, s)
+		t.Logf("%s is filled", s)
 	}
+	var all results
 	for _, o := range operations {
 		for _, clients := range []int{1, manyClients} {
-			measure(t, systems, o, clients)
+			all = append(all, measure(t, m, systems, o, clients)...)
+			t.Logf("%s is measured with %d clients", o.name, clients)
 		}
 	}
+	all.print()
+	fmt.Printf("Memory after it all: %s %d MB with its database, sallyport %d MB on SQLite and %d MB on PostgreSQL, PostgreSQL itself %d MB.\n\n",
+		theReference, m.memoryOfOthers(t), memoryOf(t, systems, onSQLite), memoryOf(t, systems, onPostgreSQL), m.memoryOfPostgres(t))
+	all.printWanted()
+	fmt.Println(m.verdict())
 }
 
-// statement is the nth belief: ten values of each pair, and words that are shared by some.
+// statement is the nth belief: ten values of each pair; "tool" in all, "even" in half, "group7" in every 97th, "number7" in one.
 func statement(n int) (subject, predicate, value string) {
-	return fmt.Sprintf("subject%d", n/10), "uses_technology", fmt.Sprintf("tool number%d of group%d", n, n%97)
+	parity := "odd"
+	if n%2 == 0 {
+		parity = "even"
+	}
+	return fmt.Sprintf("subject%d", n/10), "uses_technology", fmt.Sprintf("%s tool number%d of group%d", parity, n, n%97)
 }
 
 func rememberBody(n int) object {
@@ -81,64 +73,94 @@ func rememberBody(n int) object {
 	return object{"subject": subject, "predicate": predicate, "value": value}
 }
 
+// What is measured.
+const (
+	remember   = "remember"
+	exact      = "recall exact"
+	rareWord   = "recall by a rare word"
+	commonWord = "recall by a common word"
+	someWords  = "recall by several words"
+	resume     = "agent_resume of many turns"
+)
+
+// Reads come first, since a write adds to what they read.
 var operations = []operation{
-	{"remember", func(s *system, _, n int) (time.Duration, error) {
-		return s.post("/v1/remember", object{"subject": fmt.Sprintf("new%d", n/10), "predicate": "uses_technology", "value": fmt.Sprintf("new thing%d", n)})
+	{exact, func(s *system, _, n int) (time.Duration, error) {
+		subject, predicate, _ := statement(n * 7919 % s.size)
+		if s.namespaces > 1 {
+			subject, predicate, _ = statement(0)
+		}
+		return s.post(n, "/v1/recall", object{"subject": subject, "predicate": predicate})
 	}},
-	{"recall exact", func(s *system, _, n int) (time.Duration, error) {
-		subject, predicate, _ := statement(n * 7919 % small)
-		return s.post("/v1/recall", object{"subject": subject, "predicate": predicate})
+	{rareWord, func(s *system, _, n int) (time.Duration, error) {
+		return s.post(n, "/v1/recall", object{"query": fmt.Sprintf("which is number%d", n*7919%s.size), "limit": 5})
 	}},
-	{"recall by words", func(s *system, _, n int) (time.Duration, error) {
-		return s.post("/v1/recall", object{"query": fmt.Sprintf("which tool has number%d", n*7919%small), "limit": 5})
+	{commonWord, func(s *system, _, n int) (time.Duration, error) {
+		return s.post(n, "/v1/recall", object{"query": "what is even", "limit": 5})
 	}},
-	{"agent_resume, 200 turns", func(s *system, client, _ int) (time.Duration, error) {
+	{someWords, func(s *system, _, n int) (time.Duration, error) {
+		return s.post(n, "/v1/recall", object{"query": fmt.Sprintf("which even tool of group%d has number%d", n%97, n*7919%s.size), "limit": 5})
+	}},
+	{resume, func(s *system, client, n int) (time.Duration, error) {
 		id := object{"agent_id": fmt.Sprintf("agent%d", client)}
-		took, err := s.tool("agent_resume", id)
+		took, err := s.tool(n, "agent_resume", id)
 		if err == nil {
-			_, err = s.tool("agent_release", id)
+			_, err = s.tool(n, "agent_release", id)
 		}
 		return took, err
 	}},
+	{remember, func(s *system, _, n int) (time.Duration, error) {
+		return s.post(n, "/v1/remember", object{"subject": fmt.Sprintf("new%d", n/10), "predicate": "uses_technology", "value": fmt.Sprintf("new thing%d", n)})
+	}},
 }
 
-// fillStore writes many beliefs at once, past HTTP.
-func fillStore(t *testing.T, store memory.Store, namespace string, size int) {
-	t.Helper()
-	var lines strings.Builder
-	for n := range size {
-		subject, predicate, value := statement(n)
-		fmt.Fprintf(&lines, `{"event":{"id":"m-%024d","kind":"fact","subject":%q,"predicate":%q,"value":%q,"confidence":1,"source":"user_stated","observed_at":%q}}`+"\n",
-			n, subject, predicate, value, time.Date(2024, 1, 1, 0, 0, n, 0, time.UTC).Format(time.RFC3339))
+// measured says whether an operation is one of those that a system is there for.
+func (s *system) measured(operation string) bool {
+	switch {
+	case s.namespaces > 1:
+		return operation == exact || operation == remember
+	case s.size == tiny:
+		return operation == exact
 	}
-	if _, err := memory.Import(context.Background(), store, namespace, strings.NewReader(lines.String())); err != nil {
-		t.Fatal(err)
-	}
+	return true
 }
 
-// fillSystem writes what is not there yet: the beliefs of a small one, and an agent with 200 turns for each client.
-func fillSystem(t *testing.T, s *system) {
-	t.Helper()
-	if s.size == small {
-		for n := range small {
-			if _, err := s.post("/v1/remember", rememberBody(n)); err != nil {
-				t.Fatal(err)
-			}
+// printWanted prints what is wanted beside what was measured.
+func (all results) printWanted() {
+	fmt.Println("| wanted | | measured | |\n|---|---|---|---|")
+	at := func(operation string, clients int, name string, size, namespaces int) *result {
+		return all.find(operation, clients, name, size, namespaces)
+	}
+	for _, w := range []struct {
+		operation string
+		times     float64
+	}{{exact, 100}, {rareWord, 50}, {commonWord, 50}, {someWords, 50}, {remember, 20}} {
+		ratio := at(w.operation, 1, onSQLite, small, 1).ratio(at(w.operation, 1, theReference, small, 1), throughput)
+		wanted(fmt.Sprintf("%s, SQLite, throughput beside Recall's, %d beliefs", w.operation, small), ratio, w.times, atLeast, "%.0f")
+	}
+	for _, engine := range []string{onSQLite, onPostgreSQL} {
+		for _, o := range []string{exact, remember} {
+			of := at(o, 1, engine, small, 1)
+			wanted(fmt.Sprintf("%s, %s, p50 at %d beliefs to that at %d", o, engine, large, small), at(o, 1, engine, large, 1).ratio(of, p50), flat, atMost, "%.2f")
+			wanted(fmt.Sprintf("%s, %s, p50 in %d namespaces to that in one", o, engine, many), at(o, 1, engine, small, many).ratio(of, p50), flat, atMost, "%.2f")
+		}
+		for _, o := range []string{rareWord, commonWord, someWords} {
+			wanted(fmt.Sprintf("%s, %s, p50 at %d beliefs to that at %d", o, engine, large, small), at(o, 1, engine, large, 1).ratio(at(o, 1, engine, small, 1), p50), 3, atMost, "%.2f")
 		}
 	}
-	for client := range manyClients {
-		id := fmt.Sprintf("agent%d", client)
-		must := func(name string, arguments object) {
-			t.Helper()
-			arguments["agent_id"] = id
-			if _, err := s.tool(name, arguments); err != nil {
-				t.Fatal(err)
-			}
+	for _, o := range []string{exact, rareWord, commonWord, someWords, resume} {
+		for _, size := range []int{small, large} {
+			ratio := at(o, 1, onPostgreSQL, size, 1).ratio(at(o, 1, onSQLite, size, 1), p50)
+			wanted(fmt.Sprintf("%s, p50 on PostgreSQL to that on SQLite, %d beliefs", o, size), ratio, 3, atMost, "%.2f")
 		}
-		must("agent_resume", object{})
-		for turn := range 200 {
-			must("record_turn", object{"role": "user", "content": fmt.Sprintf("what was said in turn %d of this agent", turn)})
-		}
-		must("agent_release", object{})
 	}
+	door := at(exact, 1, wholeDoor, tiny, 1)
+	wanted("recall exact through the whole door, p50 in ms", door.spread(p50), 1, atMost, "%.2f")
+	wanted("the same, p50 to that of Recall without a door", door.ratio(at(exact, 1, theReference, tiny, 1), p50), 1, atMost, "%.2f")
+	for _, r := range all {
+		if r.clients == manyClients && r.system.name != theReference {
+			wanted(fmt.Sprintf("%s, %s, p99 in ms, %d clients", r.operation, r.system, r.clients), r.spread(p99), 10, atMost, "%.1f")
+		}
+	}
+	fmt.Println()
 }
