@@ -149,7 +149,11 @@ func (s *Scope) conditionsOf(f memory.Filter, subject, others spelling) (string,
 		add(subject.text("subject")+" = ?", f.Subject)
 	}
 	if f.Predicate != "" {
-		add(others.text("predicate")+" = ?", f.Predicate)
+		predicate := others
+		if f.Key != "" {
+			predicate = unindexed // few have the value, and many the predicate
+		}
+		add(predicate.text("predicate")+" = ?", f.Predicate)
 	}
 	if f.Key != "" {
 		add(others.text("same")+" = ?", f.Key)
