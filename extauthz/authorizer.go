@@ -29,7 +29,6 @@ type Status struct {
 	Expires    time.Time // zero: never
 	SecretHash []byte    // of an opaque key
 	Identity   gateway.Identity
-	Memo       *Memo // for adapters; see Decision
 }
 
 // Authorizer decides.
@@ -92,9 +91,7 @@ func (a *Authorizer) decideSigned(ctx context.Context, presented string) Decisio
 	if err != nil {
 		return denyInvalid(err)
 	}
-	id := gateway.Identity{
-		Namespace: claims.Namespace, Tenant: claims.Tenant, Agent: claims.Agent, Session: claims.Session, KeyID: claims.ID,
-	}
+	id := identityOf(claims)
 	st, err := a.statuses.Status(ctx, claims.ID)
 	switch {
 	case errors.Is(err, keystore.ErrNotFound):
@@ -107,7 +104,11 @@ func (a *Authorizer) decideSigned(ctx context.Context, presented string) Decisio
 		// The record was written when the key was minted: a key that says something else was not minted by us.
 		return about(id, deny(ReasonBrokenKey, nil))
 	}
-	return allow(id, claims.Expires, st.Memo)
+	return allow(id, claims.Expires)
+}
+
+func identityOf(c key.Claims) gateway.Identity {
+	return gateway.Identity{Namespace: c.Namespace, Tenant: c.Tenant, Agent: c.Agent, Session: c.Session, KeyID: c.ID}
 }
 
 func (a *Authorizer) decideOpaque(ctx context.Context, presented string) Decision {
@@ -130,16 +131,16 @@ func (a *Authorizer) decideOpaque(ctx context.Context, presented string) Decisio
 	case st.Kind == keystore.Admin:
 		return about(st.Identity, deny(ReasonAdminKey, nil))
 	}
-	return allow(st.Identity, st.Expires, st.Memo)
+	return allow(st.Identity, st.Expires)
 }
 
 // allow is the only place where a request is let through. A header value that a backend could not take is refused here,
 // rather than sent on and misread there.
-func allow(id gateway.Identity, expires time.Time, memo *Memo) Decision {
+func allow(id gateway.Identity, expires time.Time) Decision {
 	if err := id.Validate(); err != nil {
 		return about(id, deny(ReasonBrokenKey, err))
 	}
-	return Decision{Identity: id, Expires: expires, Reason: ReasonAllowed, Memo: memo}
+	return Decision{Identity: id, Expires: expires, Reason: ReasonAllowed}
 }
 
 // denyInvalid turns an error of package key into the denial with its reason; any other means that nothing could be found out.

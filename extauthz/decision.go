@@ -1,7 +1,6 @@
 package extauthz
 
 import (
-	"sync/atomic"
 	"time"
 
 	"sallyport/gateway"
@@ -21,12 +20,7 @@ type Decision struct {
 	Expires  time.Time        // of the key; zero if it never does
 	Reason   Reason           // why
 	Denial   *gateway.Error   // nil: allowed
-	Memo     *Memo            // of the key that was allowed; nil if nothing is remembered of it
 }
-
-// Memo is a place for what an adapter made of the decision to allow a key, such as its encoded answer. It lives as long as
-// the key's state in the cache, and the identity that it is about does not change. Only one adapter may use it.
-type Memo struct{ atomic.Value }
 
 // Allowed says whether the request may pass.
 func (d Decision) Allowed() bool { return d.Denial == nil }

@@ -55,6 +55,9 @@ func ReadRequest(h http.Header, names gateway.Headers) Presented {
 // HeadersToRemove are those that must not reach the backend when a request is allowed: the key, and what the client sent
 // under the gateway's names. None of them is one that is set: Envoy removes after it sets.
 func HeadersToRemove(d Decision, names gateway.Headers, forged []string) []string {
+	if len(forged) == 0 {
+		return keyAlone
+	}
 	set := names.Values(d.Identity)
 	remove := make([]string, 0, 1+len(forged))
 	remove = append(remove, "authorization")
@@ -65,6 +68,9 @@ func HeadersToRemove(d Decision, names gateway.Headers, forged []string) []strin
 	}
 	return remove
 }
+
+// keyAlone is nearly every answer, and made once. Nobody changes it.
+var keyAlone = []string{"authorization"}
 
 func sets(set []gateway.HeaderValue, name string) bool {
 	for _, h := range set {

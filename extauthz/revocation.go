@@ -210,13 +210,10 @@ func (c *RevocationCache) keep(id string, st Status, readAt time.Time, current b
 		return
 	}
 	e, known := c.entries.Peek(id)
-	if known && e.status.Identity == st.Identity {
-		st.Memo = e.status.Memo
-	}
 	if !known {
 		e = &entry{}
 		c.counts.shadow.ask(&e.shadow, readAt)
-		c.entries.Add(id, e)
+		c.entries.Add(st.Identity.KeyID, e) // not id, which may be a piece of a whole request
 	}
 	e.status, e.readAt = st, readAt
 	if st.Revoked && !e.refused {
@@ -252,9 +249,8 @@ func statusOf(r keystore.Record) Status {
 		RevokedAt:  r.RevokedAt,
 		Expires:    r.ExpiresAt,
 		SecretHash: r.SecretHash,
-		Memo:       &Memo{},
-		Identity: gateway.Identity{
+		Identity: compact(gateway.Identity{
 			Namespace: r.Namespace, Tenant: r.Tenant, Agent: r.Agent, Session: r.Session, KeyID: r.ID,
-		},
+		}),
 	}
 }

@@ -67,9 +67,18 @@ func (v *VerifiedCache) Verify(ctx context.Context, presented string) (key.Claim
 	if err != nil {
 		return key.Claims{}, err
 	}
-	claims.PodUID, claims.ServiceAccount = "", "" // not needed to decide, and there may be many keys
+	claims = decisive(claims)
 	v.cache.Set(slot, verified{digest: digest, claims: claims}, 1)
 	return claims, nil
+}
+
+// decisive keeps of the claims what is needed to decide, in little room.
+func decisive(c key.Claims) key.Claims {
+	id := compact(identityOf(c))
+	return key.Claims{
+		ID: id.KeyID, Namespace: id.Namespace, Tenant: id.Tenant, Agent: id.Agent, Session: id.Session,
+		IssuedAt: c.IssuedAt, Expires: c.Expires,
+	}
 }
 
 // SetSize changes how many verified keys are remembered.

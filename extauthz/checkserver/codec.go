@@ -9,7 +9,7 @@ import (
 )
 
 // codec is gRPC's own for protobuf, but for the two messages of a check: a question is read here (see wire.go), and an
-// answer was encoded when it was made.
+// answer is in its wire form already.
 type codec struct {
 	encoding.CodecV2
 	names gateway.Headers
@@ -33,8 +33,8 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 
 // Marshal implements encoding.CodecV2.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
-	if a, ok := v.(*answer); ok {
-		return a.wire, nil
+	if a, ok := v.(answer); ok {
+		return mem.BufferSlice{mem.SliceBuffer(a)}, nil
 	}
 	return c.CodecV2.Marshal(v) //nolint:wrapcheck // gRPC's own
 }

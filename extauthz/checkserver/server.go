@@ -35,7 +35,7 @@ func NewService(d Decider, names gateway.Headers, log *extauthz.DecisionLog) *Se
 
 // check decides and encodes the answer. Its error says that the answer cannot be sent, and no header that Envoy lets
 // through brings that about.
-func (s *Service) check(ctx context.Context, q *question) (*answer, error) {
+func (s *Service) check(ctx context.Context, q *question) (answer, error) {
 	d := s.decider.Decide(ctx, q.Request)
 	if s.log.Wants(d) {
 		s.log.Write(ctx, d, q.asked)
@@ -53,7 +53,7 @@ var description = grpc.ServiceDesc{
 }
 
 type checker interface {
-	check(ctx context.Context, q *question) (*answer, error)
+	check(ctx context.Context, q *question) (answer, error)
 }
 
 func handle(service any, ctx context.Context, read func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) { //nolint:revive // gRPC's order

@@ -1,0 +1,22 @@
+package extauthz
+
+import (
+	"testing"
+
+	"sallyport/gateway"
+)
+
+func TestACompactIdentityIsTheSame(t *testing.T) {
+	for _, id := range []gateway.Identity{
+		{},
+		{Namespace: "agents:run-1", Tenant: "agents", Agent: "run-1", Session: "run-1-x7k2p", KeyID: "00ff"},
+		{Namespace: "shared", KeyID: "00ff"},
+		{Namespace: "a:b:c", Tenant: "a", Agent: "b:c", Session: "s"},
+		{Namespace: "other", Tenant: "agents", Agent: "run-1", Session: "s", KeyID: "k"},
+		{Namespace: ":"},
+	} {
+		if got := compact(id); got != id {
+			t.Errorf("%+v became %+v", id, got)
+		}
+	}
+}
