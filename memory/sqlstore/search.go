@@ -156,7 +156,6 @@ func share(words []Word, f memory.Filter) (all bool) {
 // are many newer ones that hold each.
 func (s *Scope) ranked(f memory.Filter, words []Word, notes string, most int) ([]belief.Belief, error) {
 	where, args := s.conditionsOf(f, unindexed, unindexed)
-	inTime, inTimeArgs := s.conditionsOf(f, indexable, unindexed)
 	narrow := f.Subject != "" || f.Predicate != "" || f.Key != "" || f.NotPredicate != "" || f.MinConfidence > 0
 	var found query
 	for _, r := range ranges(f) {
@@ -171,9 +170,7 @@ func (s *Scope) ranked(f memory.Filter, words []Word, notes string, most int) ([
 			found.union(s.dialect.EachWord(words, inner))
 		}
 		if r.inSpan || !f.Search.Select {
-			when, whenArgs := r.conditions("b", notes)
-			found.union("SELECT * FROM (SELECT b.seq, b.note, b.observed_at, 0 AS weight FROM beliefs b WHERE "+inTime+when+
-				" ORDER BY b.observed_at DESC, b.seq DESC"+limit(most)+") AS newest", slices.Concat(inTimeArgs, whenArgs))
+			s.fill(&found, f, r, notes, most)
 		}
 	}
 	if found.text == "" {
@@ -188,6 +185,27 @@ func (s *Scope) ranked(f memory.Filter, words []Word, notes string, most int) ([
 	order, orderArgs = inOrder("m.", f.Search.Span)
 	text = "SELECT " + beliefColumns + " FROM (" + text + ") AS m CROSS JOIN beliefs b WHERE b.seq = m.seq AND " + where + order + limit(most)
 	return s.beliefs(text, slices.Concat(all, args, orderArgs))
+}
+
+// fill adds the newest beliefs of a stretch, whatever their words. Those under a predicate that is not asked for may be nearly
+// all there is, so then the newest are looked through up to a bound, and beside them what stands under other predicates.
+func (s *Scope) fill(found *query, f memory.Filter, r stretch, notes string, most int) {
+	when, whenArgs := r.conditions("b", notes)
+	not := f.NotPredicate
+	f.NotPredicate = ""
+	where, args := s.conditionsOf(f, indexable, unindexed)
+	args = slices.Concat(args, whenArgs)
+	newest := "(SELECT b.seq, b.note, b.observed_at, b.predicate FROM beliefs b WHERE " + where + when + " ORDER BY b.observed_at DESC, b.seq DESC"
+	const columns = "SELECT seq, note, observed_at, 0 AS weight FROM "
+	if not == "" {
+		found.union(columns+newest+limit(most)+") AS newest", args)
+		return
+	}
+	found.union(columns+newest+limit(max(lookedAt, most))+") AS newest WHERE predicate <> ?", append(args, not))
+	for _, other := range []string{"<", ">"} {
+		found.union(columns+"(SELECT b.seq, b.note, b.observed_at FROM beliefs b WHERE "+where+when+" AND b.predicate "+other+
+			" ? ORDER BY b.predicate, b.observed_at, b.seq"+limit(most)+") AS others", append(slices.Clone(args), not))
+	}
 }
 
 // inOrder puts what was found in order, best first.

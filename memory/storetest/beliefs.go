@@ -199,7 +199,8 @@ func ranking(t *testing.T, open Open) {
 				return err
 			}
 		}
-		return put(w, statement("m-note", "subject0", belief.Note, "a rare even note", day(9)), statement("m-few", "few", "did", "odd even", day(-1)))
+		return put(w, statement("m-note", "subject0", belief.Note, "a rare even note", day(9)), statement("m-few", "few", "did", "odd even", day(-1)),
+			statement("m-old", "subject0", "did", "old words", day(-2)))
 	})
 	find := func(rule string, f memory.Filter, wanted string, words ...string) {
 		t.Helper()
@@ -223,6 +224,8 @@ func ranking(t *testing.T, open Open) {
 	find("of a subject that has few", memory.Filter{Subject: "few", Limit: 2}, "odd even", "even")
 	find("a search that only orders is filled up with the newest", memory.Filter{Subject: "subject1", Limit: 2, Search: &memory.Search{}},
 		"odd thing2899 | even thing2998", "thing2899")
+	find("not of a predicate that nearly all are of", memory.Filter{Subject: "subject0", NotPredicate: "uses_technology", Limit: 2, Search: &memory.Search{}},
+		"old words | a rare even note", "rare")
 	find("of a predicate", memory.Filter{Predicate: "uses_technology", Limit: 2, Search: &memory.Search{}}, "even thing4 | odd thing2999", "thing4")
 	find("a span first, by words within it", memory.Filter{Limit: 5, Search: &memory.Search{Select: true, Span: span}},
 		"odd thing11 | even thing12 | even thing10 | odd thing2999 | odd thing2997", "odd")
