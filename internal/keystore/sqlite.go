@@ -28,12 +28,15 @@ type sqliteStore struct {
 	watchers map[*sqliteWatch]struct{}
 }
 
+// cacheKiB is for a connection. Ten of them with SQLite's default would take more memory than all that extauthz keeps.
+const cacheKiB = 128
+
 func openSQLite(ctx context.Context, path string, now func() time.Time) (*sqliteStore, error) {
 	schema, err := fs.Sub(migrations, "migrations/sqlite")
 	if err != nil {
 		return nil, fmt.Errorf("find key store schema: %w", err)
 	}
-	db, err := sqlite.Open(ctx, path, schema)
+	db, err := sqlite.Open(ctx, path, schema, sqlite.CacheKiB(cacheKiB))
 	if err != nil {
 		return nil, fmt.Errorf("open key store: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver, without cgo
@@ -31,8 +32,9 @@ type DB struct {
 }
 
 // Open opens the file at path, creates it (mode 0600) if there is none, and applies the migrations (goose, *.sql at the root of the
-// file system) that it lacks. Several processes may open one file at the same time.
-func Open(ctx context.Context, path string, migrations fs.FS) (*DB, error) {
+// file system) that it lacks. Several processes may open one file at the same time. more sets further pragmas on each
+// connection, such as CacheKiB.
+func Open(ctx context.Context, path string, migrations fs.FS, more ...Pragma) (*DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("resolve %s: %w", path, err)
@@ -40,7 +42,7 @@ func Open(ctx context.Context, path string, migrations fs.FS) (*DB, error) {
 	if err := touch(path); err != nil {
 		return nil, err
 	}
-	write, err := sql.Open("sqlite", dsn(path, writerPragmas, "_txlock=immediate"))
+	write, err := sql.Open("sqlite", dsn(path, slices.Concat(writerPragmas, more), "_txlock=immediate"))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
@@ -48,7 +50,7 @@ func Open(ctx context.Context, path string, migrations fs.FS) (*DB, error) {
 	if err := migrate(ctx, write, path, migrations); err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare %s: %w", path, err), write.Close())
 	}
-	read, err := sql.Open("sqlite", dsn(path, readerPragmas))
+	read, err := sql.Open("sqlite", dsn(path, slices.Concat(readerPragmas, more)))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s for reading: %w", path, err), write.Close())
 	}
@@ -62,14 +64,21 @@ func (db *DB) Close() error { return errors.Join(db.Read.Close(), db.Write.Close
 
 var (
 	// synchronous=FULL: in WAL mode NORMAL may lose the last commits when the machine loses power.
-	writerPragmas = []string{"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)"}
-	readerPragmas = []string{"busy_timeout(5000)", "query_only(ON)"}
+	writerPragmas = []Pragma{"busy_timeout(5000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)"}
+	readerPragmas = []Pragma{"busy_timeout(5000)", "query_only(ON)"}
 )
 
-func dsn(path string, pragmas []string, more ...string) string {
+// Pragma is a setting of SQLite's, written name(value).
+type Pragma string
+
+// CacheKiB bounds the pages that each connection keeps in memory. SQLite's own bound is 2000 KiB, which a file that is read a
+// row at a time does not need: the kernel has its pages too.
+func CacheKiB(n int) Pragma { return Pragma(fmt.Sprintf("cache_size(-%d)", n)) }
+
+func dsn(path string, pragmas []Pragma, more ...string) string {
 	q := url.Values{}
 	for _, p := range pragmas {
-		q.Add("_pragma", p)
+		q.Add("_pragma", string(p))
 	}
 	s := (&url.URL{Scheme: "file", Path: path}).String() + "?" + q.Encode()
 	for _, m := range more {
