@@ -26,10 +26,10 @@ func (s *Service) BeginAction(ctx context.Context, c Caller, args BeginArgs) (ou
 	if err := agent.CheckClass(args.Class); err != nil {
 		return out, err
 	}
-	if err := checkContent(args.Args); err != nil {
-		return out, err
-	}
 	err = s.writes(ctx, c, args.AgentID, func(w writing) error {
+		if err := checkContent(args.Args); err != nil {
+			return err
+		}
 		const keyBytes = 16
 		out = agent.Action{
 			Seq: w.record.ActionSeq + 1, Tool: args.Tool, Class: args.Class, Key: randomHex(keyBytes), Status: agent.Started,
@@ -64,13 +64,7 @@ type EndArgs struct {
 
 // EndAction closes an open action, or notes that nobody knows whether it happened.
 func (s *Service) EndAction(ctx context.Context, c Caller, args EndArgs) (out agent.Action, err error) {
-	if args.Seq == nil {
-		return out, refusal.New("seq is missing: it is the number that begin_action returned")
-	}
 	if err := agent.CheckEnd(args.Status); err != nil {
-		return out, err
-	}
-	if err := checkContent(args.Result); err != nil {
 		return out, err
 	}
 	write := s.write
@@ -78,6 +72,12 @@ func (s *Service) EndAction(ctx context.Context, c Caller, args EndArgs) (out ag
 		write = s.writeAnyway
 	}
 	err = s.writesBy(ctx, write, c, args.AgentID, func(w writing) error {
+		if args.Seq == nil {
+			return refusal.New("seq is missing: it is the number that begin_action returned")
+		}
+		if err := checkContent(args.Result); err != nil {
+			return err
+		}
 		a, ok, err := w.Action(args.AgentID, *args.Seq)
 		switch {
 		case err != nil:

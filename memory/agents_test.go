@@ -253,6 +253,10 @@ func TestDeferredLease(t *testing.T) {
 	want(t, "held", got.LeaseHeld, false)
 	_, err := record(r, c, "worker", "x")
 	refused(t, err, "lease not acquired")
+	_, err = r.StoreOutput(ctx, c, memory.OutputArgs{AgentArgs: named("worker"), Ref: "no ref"})
+	refused(t, err, "lease not acquired") // what is wrong besides matters less
+	_, err = r.EndAction(ctx, c, memory.EndArgs{AgentArgs: named("worker"), Status: agent.Done})
+	refused(t, err, "lease not acquired")
 	if out, err := r.Release(ctx, c, named("worker")); err != nil || !out.Released {
 		t.Fatalf("a resume without the lease ends too: %+v, %v", out, err)
 	}

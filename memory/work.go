@@ -108,10 +108,10 @@ func (s *Service) RecordTurn(ctx context.Context, c Caller, args TurnArgs) (out 
 	if len(args.Brief) > agent.MaxBrief {
 		return out, refusal.New("brief has %d bytes; at most %d are allowed", len(args.Brief), agent.MaxBrief)
 	}
-	if err := checkContent(args.Content); err != nil {
-		return out, err
-	}
 	err = s.writes(ctx, c, args.AgentID, func(w writing) error {
+		if err := checkContent(args.Content); err != nil { // only here: who may not write is told that first
+			return err
+		}
 		out = agent.Turn{
 			Seq: w.record.TurnSeq + 1, Role: args.Role, Content: args.Content, Name: args.Name, MessageID: args.MessageID,
 			Brief: args.Brief, At: w.now,
@@ -154,20 +154,18 @@ type OutputArgs struct {
 
 // StoreOutput keeps a text under a ref, in the place of what was kept there before.
 func (s *Service) StoreOutput(ctx context.Context, c Caller, args OutputArgs) (out agent.Output, err error) {
-	if args.Ref = strings.TrimSpace(args.Ref); args.Ref != "" {
-		if err := agent.CheckID("ref", args.Ref); err != nil {
-			return out, err
-		}
-	}
-	if err := checkContent(args.Content); err != nil {
-		return out, err
-	}
 	err = s.writes(ctx, c, args.AgentID, func(w writing) error {
-		ref := args.Ref
+		if err := checkContent(args.Content); err != nil {
+			return err
+		}
+		ref := strings.TrimSpace(args.Ref)
 		if ref == "" {
-			if ref, err = w.freeRef(w.record.TurnSeq + 1); err != nil { // the turn that is being worked on
-				return err
-			}
+			ref, err = w.freeRef(w.record.TurnSeq + 1) // the turn that is being worked on
+		} else {
+			err = agent.CheckID("ref", ref)
+		}
+		if err != nil {
+			return err
 		}
 		out, err = w.store(ref, args.Tool, args.Summary, args.Content)
 		return err
