@@ -120,7 +120,7 @@ func (c *comparison) ofRemember(asked object) (verdict, string) {
 	if c.equal() {
 		return same, ""
 	}
-	if sameInstant(c.ours) && !sameInstant(c.reference) {
+	if sameInstant(c.ours) > sameInstant(c.reference) {
 		return parted, "what is stated at the same instant cannot be replaced"
 	}
 	r, o := parsedObject(c.reference), parsedObject(c.ours)
@@ -169,16 +169,17 @@ func length(rows any) int {
 	return len(all)
 }
 
-// sameInstant says whether a statement ended another of its own instant.
-func sameInstant(remembered any) bool {
-	found := false
+// sameInstant counts what statements ended of their own instant.
+func sameInstant(remembered any) (n int) {
 	eachObject(remembered, func(o object) {
 		stored, _ := o["stored"].(object)
 		for _, ended := range list(o["superseded"]) {
-			found = found || ended["observed_at"] == stored["observed_at"] && stored["observed_at"] != "now"
+			if ended["observed_at"] == stored["observed_at"] && stored["observed_at"] != "now" {
+				n++
+			}
 		}
 	})
-	return found
+	return n
 }
 
 var historical = map[any]bool{"did": true, "gave_away": true, "cancelled": true}
