@@ -23,12 +23,9 @@ type Statuses interface {
 
 // Status is what the door needs to know of a key from the store.
 type Status struct {
-	Kind       keystore.Kind
-	Revoked    bool
-	RevokedAt  time.Time // by the clock of whoever revoked it
-	Expires    time.Time // zero: never
-	SecretHash []byte    // of an opaque key
-	Identity   gateway.Identity
+	keystore.State
+	RevokedAt time.Time // by the clock of whoever revoked it
+	Identity  gateway.Identity
 }
 
 // Authorizer decides.
@@ -100,7 +97,7 @@ func (a *Authorizer) decideSigned(ctx context.Context, presented string) Decisio
 		return about(id, deny(ReasonUnavailable, err))
 	case st.Revoked:
 		return about(id, deny(ReasonRevoked, nil))
-	case st.Kind != keystore.Signed || st.Identity != id:
+	case st.Kind != keystore.Signed || st.Identity != id || claims.Expires.After(st.ExpiresAt):
 		// The record was written when the key was minted: a key that says something else was not minted by us.
 		return about(id, deny(ReasonBrokenKey, nil))
 	}
@@ -122,16 +119,16 @@ func (a *Authorizer) decideOpaque(ctx context.Context, presented string) Decisio
 		return deny(ReasonUnknownKey, err)
 	case err != nil:
 		return deny(ReasonUnavailable, err)
-	case st.Kind == keystore.Signed || !key.MatchesHash(presented, st.SecretHash):
-		return deny(ReasonUnknownKey, nil) // before anything else is said: an id alone tells its bearer nothing
-	case st.Revoked:
-		return about(st.Identity, deny(ReasonRevoked, nil))
-	case !st.Expires.IsZero() && !a.now().Before(st.Expires):
-		return about(st.Identity, deny(ReasonExpired, nil))
+	}
+	switch refused := st.RefuseOpaque(presented, a.now()); {
+	case refused == keystore.RefusedUnknown:
+		return deny(ReasonUnknownKey, nil) // an id alone tells its bearer nothing of whose it is
+	case refused != "":
+		return about(st.Identity, deny(Reason(refused), nil))
 	case st.Kind == keystore.Admin:
 		return about(st.Identity, deny(ReasonAdminKey, nil))
 	}
-	return allow(st.Identity, st.Expires)
+	return allow(st.Identity, st.ExpiresAt)
 }
 
 // allow is the only place where a request is let through. A header value that a backend could not take is refused here,

@@ -44,6 +44,8 @@ func TestDecisions(t *testing.T) {
 	other := keystore.Record{ // what was minted under the id is somebody else's
 		ID: signedID, Namespace: "agents:run-2", Tenant: "agents", Agent: "run-2", Session: "pod", CreatedAt: start, ExpiresAt: start.Add(time.Minute),
 	}
+	longer := other // and of this one the time is
+	longer.Namespace, longer.Tenant, longer.Agent, longer.ExpiresAt = "agents:run-1", "agents", "run-1", start.Add(2*time.Minute)
 	odd := keystore.Record{
 		ID: "eeeeeeeeeeeeeeee", Kind: keystore.Signed, Namespace: "agents:run-1", Session: "a\nb", CreatedAt: start, ExpiresAt: start.Add(time.Minute),
 	}
@@ -73,6 +75,7 @@ func TestDecisions(t *testing.T) {
 		"a signed key's id as an opaque key":        {[]string{"Bearer rcl_" + signedID + "_" + strings.Repeat("0", 64)}, 401, "unknown_key"},
 		"a signed key that was never stored":        {[]string{"Bearer " + w.sign(t, stranger)}, 401, "unknown_key"},
 		"a signed key that differs from its record": {[]string{"Bearer " + w.sign(t, other)}, 401, "broken_key"},
+		"a signed key that outlives its record":     {[]string{"Bearer " + w.sign(t, longer)}, 401, "broken_key"},
 		"a key that no header can carry":            {[]string{"Bearer " + w.sign(t, odd)}, 401, "broken_key"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -172,7 +172,7 @@ func (c *RevocationCache) fresh(e *entry, now time.Time) bool {
 	if age < 0 || age >= time.Duration(c.ttl.Load()) {
 		return false
 	}
-	return e.status.Expires.IsZero() || now.Before(e.status.Expires)
+	return e.status.ExpiresAt.IsZero() || now.Before(e.status.ExpiresAt)
 }
 
 func (c *RevocationCache) read(ctx context.Context, id string) (Status, error) {
@@ -244,11 +244,8 @@ func (c *RevocationCache) Forget() {
 
 func statusOf(r keystore.Record) Status {
 	return Status{
-		Kind:       r.Kind,
-		Revoked:    r.Revoked(),
-		RevokedAt:  r.RevokedAt,
-		Expires:    r.ExpiresAt,
-		SecretHash: r.SecretHash,
+		State:     r.State(),
+		RevokedAt: r.RevokedAt,
 		Identity: compact(gateway.Identity{
 			Namespace: r.Namespace, Tenant: r.Tenant, Agent: r.Agent, Session: r.Session, KeyID: r.ID,
 		}),
