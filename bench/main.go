@@ -1,6 +1,6 @@
 // Command bench measures what the inner door costs.
 //
-//	make bench          the door alone, beside a gRPC server that allows everything
+//	make bench-straight the door alone, beside a gRPC server that allows everything
 //	make bench-envoy    the door behind a real Envoy, beside other ways of asking, and none
 //
 // What is compared runs in processes of its own and takes turns, in short rounds of random order; a figure is the median of

@@ -14,7 +14,7 @@ type options struct {
 	settle      time.Duration // before it, under the same load
 	paced       time.Duration // how long latency is measured at each of the steady rates
 	connections int
-	streams     int    // questions at a time on each connection of `make bench`
+	streams     int    // questions at a time on each connection of `make bench-straight`
 	workers     int    // of Envoy
 	opa         string // path of the opa-envoy-plugin binary, or empty
 	live        int    // keys in the key store

@@ -17,7 +17,7 @@ import (
 )
 
 // DefaultRoom is how much garbage may come together, in bytes, while little is alive.
-const DefaultRoom = 12 << 20
+const DefaultRoom = 10 << 20
 
 const (
 	// least is Percent when much is alive: then a share of that is room enough.
