@@ -69,10 +69,15 @@ func (l *closingListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
+// closeAll returns when Envoy has seen the end of each connection: it would put the next question on one that ends under it.
 func (l *closingListener) closeAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, conn := range l.conns {
+		if half, ok := conn.(*net.UnixConn); ok && half.CloseWrite() == nil {
+			_ = conn.SetReadDeadline(time.Now().Add(patience))
+			_, _ = io.Copy(io.Discard, conn) // up to Envoy's end
+		}
 		_ = conn.Close() // it may be closed already
 	}
 }
