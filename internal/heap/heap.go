@@ -20,7 +20,7 @@ import (
 const DefaultRoom = 10 << 20
 
 const (
-	// least is Percent when much is alive: then a share of that is room enough.
+	// least is Percent when much is alive: under the 100 that is usual, since by then it is a lot of memory.
 	least = 60
 	// interval is how soon Percent follows a heap that grows, as it does while caches fill.
 	interval = time.Second

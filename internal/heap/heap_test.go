@@ -15,7 +15,7 @@ func TestALittleHeapMayGrowByTheRoomAndALargeOneByAShare(t *testing.T) {
 		live uint64
 		want int
 	}{
-		{0, 1600}, {mib, 1600}, {4 * mib, 400}, {16 * mib, 100}, {20 * mib, 80}, {400 * mib, 60},
+		{0, 1600}, {mib, 1600}, {4 * mib, 400}, {8 * mib, 200}, {16 * mib, 100}, {20 * mib, 80}, {400 * mib, 60},
 	} {
 		if got := heap.Percent(c.live, 16*mib); got != c.want {
 			t.Errorf("with %d bytes alive: %d %%, want %d", c.live, got, c.want)
