@@ -68,6 +68,7 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.connections, "connections", o.connections, "how many connections ask")
 	flags.IntVar(&o.live, "live", o.live, "how many keys live: all of them are seen by the last variant")
 	flags.IntVar(&o.streams, "streams", o.streams, "straight: how many questions are asked at a time on each connection")
+	flags.IntVar(&o.headers, "headers", o.headers, "straight: how many more headers are in each check, as an Envoy sends them that is not told which the door needs")
 	flags.IntVar(&o.workers, "workers", o.workers, "envoy: how many worker threads it has")
 	quick := flags.Bool("quick", false, "whether everything works, in seconds; the figures say nothing")
 	if err := flags.Parse(args[1:]); err != nil {

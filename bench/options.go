@@ -15,6 +15,7 @@ type options struct {
 	paced       time.Duration // how long latency is measured at each of the steady rates
 	connections int
 	streams     int    // questions at a time on each connection of `make bench-straight`
+	headers     int    // in each check of `make bench-straight`, besides those that our Envoy sends
 	workers     int    // of Envoy
 	opa         string // path of the opa-envoy-plugin binary, or empty
 	live        int    // keys in the key store
@@ -37,7 +38,7 @@ func (o options) quick() options {
 }
 
 func (o options) check() error {
-	if o.rounds < 1 || o.window <= 0 || o.paced <= 0 || o.connections < 1 || o.streams < 1 || o.workers < 1 || o.live < o.remembered || o.remembered < o.warm || o.warm < 1 {
+	if o.rounds < 1 || o.window <= 0 || o.paced <= 0 || o.connections < 1 || o.streams < 1 || o.headers < 0 || o.workers < 1 || o.live < o.remembered || o.remembered < o.warm || o.warm < 1 {
 		return errors.New("rounds, time, connections, streams and workers are at least 1, and there are at least as many live keys as are seen")
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	authv3 "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -43,11 +44,18 @@ func recorded() (*authv3.CheckRequest, error) {
 	return &check, nil
 }
 
-// encodeChecks returns a check for each key, as bytes. Everything but the key and the id of the request is as recorded.
-func encodeChecks(keys []string) ([][]byte, error) {
+// encodeChecks returns a check for each key, as bytes. Everything but the key and the id of the request is as recorded, and
+// more headers come after those.
+func encodeChecks(keys []string, more int) ([][]byte, error) {
 	check, err := recorded()
 	if err != nil {
 		return nil, err
+	}
+	http := check.GetAttributes().GetRequest().GetHttp()
+	for i := range more {
+		http.HeaderMap.Headers = append(http.HeaderMap.Headers, &corev3.HeaderValue{
+			Key: fmt.Sprintf("x-some-header-%d", i), RawValue: []byte("a value of some thirty characters"),
+		})
 	}
 	out := make([][]byte, len(keys))
 	for i, k := range keys {

@@ -49,10 +49,10 @@ func straight(ctx context.Context, o options) (page string, err error) {
 }
 
 func (r *straightRig) encode() (err error) {
-	if r.checks, err = encodeChecks(r.world.keys); err != nil {
+	if r.checks, err = encodeChecks(r.world.keys, r.headers); err != nil {
 		return err
 	}
-	revoked, err := encodeChecks([]string{r.world.revoked})
+	revoked, err := encodeChecks([]string{r.world.revoked}, r.headers)
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (r *straightRig) memory(ctx context.Context) (memoryUse, error) {
 func (r *straightRig) report(variants []*variant, m memoryUse) string {
 	allow, warm, cold, live := named(variants, nameAllow), named(variants, r.nameWarm()), named(variants, nameCold), named(variants, r.nameLive())
 	var page strings.Builder
-	r.heading(&page, "make bench-straight", fmt.Sprintf("%d checks at a time on each, %d rounds of %s", r.streams, r.rounds, r.window))
+	r.heading(&page, "make bench-straight", fmt.Sprintf("%d checks at a time on each, %d headers more than our Envoy sends, %d rounds of %s", r.streams, r.headers, r.rounds, r.window))
 	t := table{head: []string{"the door alone", "CPU of its process, µs a check", "of always-allow's", "all rounds together", "checks/s", "of always-allow's"}}
 	for _, v := range variants {
 		t.add(v.name, v.of(cpuAuth).show("%.1f"), v.ratio(cpuAuth, allow).show("%.2f"), fmt.Sprintf("%.2f", v.together(allow)), v.of(rate).show("%.0f"), v.ratio(rate, allow).show("%.2f"))
