@@ -37,6 +37,9 @@ type Tables struct {
 	Schema     string // where they are, unless the address names another in search_path; made if it is missing
 	Migrations fs.FS  // goose, *.sql at its root
 	Migrator   string // which command's role makes them, to tell one whose role may not
+	// PlanAnew has a statement planned each time for the values that it runs with. PostgreSQL's other way, a plan for any
+	// values, is worth its risk only where all values are alike: one namespace may hold a million times what another does.
+	PlanAnew bool
 }
 
 // Named says whether an address is one of PostgreSQL.
@@ -51,11 +54,15 @@ func Open(ctx context.Context, address string, tables Tables) (*DB, error) {
 	if err != nil {
 		return nil, errors.New("the address of the database cannot be read; write postgres://USER@HOST/DATABASE") // its error quotes the address
 	}
-	for name, value := range map[string]string{
+	parameters := map[string]string{
 		"application_name":   "sallyport",
 		"search_path":        tables.Schema,
 		"synchronous_commit": "on", // what is acknowledged is on disk
-	} {
+	}
+	if tables.PlanAnew {
+		parameters["plan_cache_mode"] = "force_custom_plan"
+	}
+	for name, value := range parameters {
 		if config.RuntimeParams[name] == "" {
 			config.RuntimeParams[name] = value
 		}

@@ -31,7 +31,7 @@ func Open(ctx context.Context, address string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	db, err := postgres.Open(ctx, address, postgres.Tables{Schema: Schema, Migrations: steps, Migrator: "a memory"})
+	db, err := postgres.Open(ctx, address, postgres.Tables{Schema: Schema, Migrations: steps, Migrator: "a memory", PlanAnew: true})
 	if err != nil {
 		return nil, err
 	}
