@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"regexp"
 	"strings"
 	"testing"
@@ -113,7 +114,7 @@ func TestNoTenantFindsAnythingOfAnother(t *testing.T) {
 					t.Fatal(err)
 				}
 				w := newTenants(t, store, c.surface, c.words)
-				steps := append(c.steps, agentSteps...)
+				steps := slices.Concat(c.steps, agentSteps)
 				w.each("one", "canary-one-7f3a", steps)
 				w.each("two", "canary-two-9b2c", steps)
 				w.each("one", "canary-one-7f3a", steps) // what the second tenant did shows nowhere
