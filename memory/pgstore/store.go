@@ -48,13 +48,7 @@ func (s *Store) reindex(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		err := s.Write(ctx, name, func(w memory.Writer) error { return w.(*sqlstore.Scope).Reindex() })
-		if err != nil {
-			return fmt.Errorf("index words of before: %w", err)
-		}
-	}
-	return nil
+	return sqlstore.Reindex(ctx, names, s.Write)
 }
 
 // Close closes the connections.

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -79,8 +80,17 @@ func (s *Scope) countWords() error {
 		` WHERE TRUE ON CONFLICT (namespace, stem) DO UPDATE SET beliefs = word_counts.beliefs + excluded.beliefs`, append([]any{s.ns}, args...)...)
 }
 
-// Reindex indexes the beliefs of a namespace that was written before there was this index.
-func (s *Scope) Reindex() error {
+// Reindex indexes the beliefs of namespaces that were written before there was this index. write is the store's Write.
+func Reindex(ctx context.Context, namespaces []string, write func(ctx context.Context, namespace string, fn func(memory.Writer) error) error) error {
+	for _, namespace := range namespaces {
+		if err := write(ctx, namespace, func(w memory.Writer) error { return w.(*Scope).reindex() }); err != nil {
+			return fmt.Errorf("index words of before: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Scope) reindex() error {
 	var indexed int
 	ok, err := s.row("look for the index of words", "SELECT indexed FROM namespaces WHERE num = ?", []any{s.ns}, &indexed)
 	if err != nil || !ok || indexed == 1 { // another process may have come first
