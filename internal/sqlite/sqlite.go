@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver, without cgo
@@ -42,25 +43,56 @@ func Open(ctx context.Context, path string, migrations fs.FS, more ...Pragma) (*
 	if err := touch(path); err != nil {
 		return nil, err
 	}
+	db, err := pools(path, more)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrate(ctx, db.Write, path, migrations); err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare %s: %w", path, err), db.Close())
+	}
+	return db, nil
+}
+
+// pools returns the two pools, which open no connection yet.
+func pools(path string, more []Pragma) (*DB, error) {
 	write, err := sql.Open("sqlite", dsn(path, slices.Concat(writerPragmas, more), "_txlock=immediate"))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
-	}
-	write.SetMaxOpenConns(1)
-	if err := migrate(ctx, write, path, migrations); err != nil {
-		return nil, errors.Join(fmt.Errorf("prepare %s: %w", path, err), write.Close())
 	}
 	read, err := sql.Open("sqlite", dsn(path, slices.Concat(readerPragmas, more)))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s for reading: %w", path, err), write.Close())
 	}
+	write.SetMaxOpenConns(1)
 	read.SetMaxOpenConns(readers)
 	read.SetMaxIdleConns(readers)
 	return &DB{Write: write, Read: read, Path: path}, nil
 }
 
-// Close closes the file.
-func (db *DB) Close() error { return errors.Join(db.Read.Close(), db.Write.Close()) }
+// closeWithin bounds how long Close waits: as long as SQLite itself waits for a lock.
+const closeWithin = 5 * time.Second
+
+// Close closes the file. When it returns nil, this DB touches neither the file nor those beside it any more. It waits for
+// whoever still uses a connection; when that takes over five seconds, its error says how many are still open.
+func (db *DB) Close() error {
+	return errors.Join(db.Read.Close(), db.Write.Close(), db.awaitUnused())
+}
+
+// awaitUnused waits until the connections are closed. sql.DB.Close closes the idle ones alone: each of the others is
+// closed when its user is done with it. That user may be database/sql itself, which rolls back a transaction whose context
+// ended in a goroutine of its own, though the transaction's Rollback has already returned.
+func (db *DB) awaitUnused() error {
+	const every = time.Millisecond
+	for end := time.Now().Add(closeWithin); ; time.Sleep(every) {
+		writing, reading := db.Write.Stats().OpenConnections, db.Read.Stats().OpenConnections
+		if writing+reading == 0 {
+			return nil
+		}
+		if !time.Now().Before(end) {
+			return fmt.Errorf("close %s: after %s these connections are still open: %d to write, %d to read", db.Path, closeWithin, writing, reading)
+		}
+	}
+}
 
 var (
 	// synchronous=FULL: in WAL mode NORMAL may lose the last commits when the machine loses power.
