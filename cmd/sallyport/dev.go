@@ -35,7 +35,7 @@ func (c *devTokenCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	defer cluster.close()
+	defer env.close(cluster.Close)
 	pod, err := cluster.EnsurePod(env.ctx, devcluster.PodSpec{
 		Namespace: c.Namespace, Name: c.Pod, ServiceAccount: c.ServiceAccount, Claim: c.Claim, WarmPool: c.WarmPool,
 	})
@@ -95,6 +95,6 @@ func (f devFlags) change(env *environment, do func(*devCluster) error) error {
 	if err != nil {
 		return err
 	}
-	defer cluster.close()
+	defer env.close(cluster.Close)
 	return do(cluster)
 }

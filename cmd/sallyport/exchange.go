@@ -63,7 +63,7 @@ func (c *exchangeCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	defer store.Close() //nolint:errcheck // every write was durable when it returned
+	defer env.close(store.Close)
 	spans, done, err := env.tracing("exchange")
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (c *exchangeCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	defer v.close()
+	defer env.close(v.close)
 	if c.AdminKeyFile != "" {
 		if err := ensureAdminKey(env.ctx, store, c.AdminKeyFile); err != nil {
 			return err
@@ -138,8 +138,6 @@ func openDevCluster(ctx context.Context, dir string) (*devCluster, error) {
 	return &devCluster{Cluster: cluster, issuer: issuer}, nil
 }
 
-func (c *devCluster) close() { _ = c.Close() } // every write was durable when it returned
-
 // voucher says whose a token is, and brings what has to run for that.
 type voucher struct {
 	authenticator exchange.Authenticator
@@ -149,10 +147,11 @@ type voucher struct {
 	closer        func() error // nil: there is nothing to close
 }
 
-func (v voucher) close() {
-	if v.closer != nil {
-		_ = v.closer() // every write was durable when it returned
+func (v voucher) close() error {
+	if v.closer == nil {
+		return nil
 	}
+	return v.closer()
 }
 
 // voucher makes the development cluster say whose a token is.

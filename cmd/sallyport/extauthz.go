@@ -60,7 +60,7 @@ func (c *extauthzServeCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	defer store.Close() //nolint:errcheck // nothing is written here
+	defer env.close(store.Close)
 	spans, done, err := env.tracing("extauthz")
 	if err != nil {
 		return err

@@ -51,6 +51,13 @@ func (e *environment) announce() {
 	e.log.LogAttrs(e.ctx, slog.LevelInfo, "starting "+e.kong.Command(), settings.Attrs(e.kong)...)
 }
 
+// close closes a store when its user ends. Every write was durable when it returned, so a failure is said and no more.
+func (e *environment) close(closer func() error) {
+	if err := closer(); err != nil {
+		e.log.Warn("a store is not closed", "error", err)
+	}
+}
+
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }

@@ -99,7 +99,7 @@ func (c *memoryServeCommand) Run(env *environment) error {
 	if err != nil {
 		return err
 	}
-	defer m.close()
+	defer env.close(m.store.Close)
 	l, err := serve.Listen(env.ctx, c.Listen)
 	if err != nil {
 		return err
@@ -160,8 +160,6 @@ func newMemoryService(ctx context.Context, where memoryStoreFlags, f memoryFlags
 	handler := spans.Handler(api.NewHandler(service, surface, headers, log), func(r *http.Request) string { return surface.Route(r.URL.Path) })
 	return &memoryService{store: store, service: service, handler: handler, log: log}, nil
 }
-
-func (m *memoryService) close() { _ = m.store.Close() } // every write was durable when it returned
 
 // parts serve until told to end; then the leases are handed over, so that another memory need not wait for their end.
 func (m *memoryService) parts(l net.Listener) []part {

@@ -70,7 +70,7 @@ func (c *upCommand) Run(env *environment) (err error) {
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.close(env)
 
 	// The services outlive Envoy: what it still has in flight when it drains needs them.
 	services, stopServices := context.WithCancel(context.WithoutCancel(env.ctx))

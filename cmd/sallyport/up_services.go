@@ -26,7 +26,7 @@ func startServices(env *environment, dir *dataDir, c *upCommand) (_ *services, e
 	s := &services{adminKeyFile: dir.file("admin.key")}
 	defer func() {
 		if err != nil {
-			s.close()
+			s.close(env)
 		}
 	}()
 	store, err := s.startKeystore(env, dir, c.Keystore)
@@ -54,9 +54,9 @@ func startServices(env *environment, dir *dataDir, c *upCommand) (_ *services, e
 }
 
 // close ends the use of the stores, in the order opposite to how they were opened.
-func (s *services) close() {
+func (s *services) close(env *environment) {
 	for i := len(s.closers) - 1; i >= 0; i-- {
-		_ = s.closers[i]() // every write was durable when it returned
+		env.close(s.closers[i])
 	}
 }
 
