@@ -56,6 +56,13 @@ func (s tracedStore) Revoke(ctx context.Context, id, reason string, at time.Time
 	return s.Store.Revoke(ctx, id, reason, at)
 }
 
+// RevokeMatching implements keystore.Store.
+func (s tracedStore) RevokeMatching(ctx context.Context, which keystore.Selector, reason string, at time.Time) (_ []keystore.Record, err error) {
+	ctx, span := s.start(ctx, "UPDATE")
+	defer func() { end(span, err) }()
+	return s.Store.RevokeMatching(ctx, which, reason, at)
+}
+
 // end ends a span. That there is no such key is an answer, not a failure.
 func end(span trace.Span, err error) {
 	if err != nil && !errors.Is(err, keystore.ErrNotFound) {

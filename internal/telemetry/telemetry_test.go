@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -182,29 +183,56 @@ type failing string
 
 func (f failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New(string(f)) }
 
-// store answers Key with an error.
+// store answers with an error.
 type store struct {
 	keystore.Store
 	err error
 }
 
+func (s store) AddKey(context.Context, keystore.Record) error { return s.err }
+
 func (s store) Key(context.Context, string) (keystore.Record, error) { return keystore.Record{}, s.err }
 
+func (s store) Revoke(context.Context, string, string, time.Time) error { return s.err }
+
+func (s store) RevokeMatching(context.Context, keystore.Selector, string, time.Time) ([]keystore.Record, error) {
+	return nil, s.err
+}
+
 func TestKeyStoreSpansSayWhatWasDone(t *testing.T) {
-	tr, c := tracing(t, "OTEL_TRACES_SAMPLER", "always_on")
-	for address, err := range map[string]error{"sqlite:/x": keystore.ErrNotFound, "postgres://h/d": context.DeadlineExceeded} {
-		if _, got := tr.Keystore(store{err: err}, address).Key(t.Context(), "1"); !errors.Is(got, err) {
-			t.Error(got)
-		}
-	}
-	if got := spans(t, tr, c); !slices.Equal(got, []string{"sallyport-test SELECT keys", "sallyport-test SELECT keys"}) {
-		t.Errorf("%v", got)
-	}
-	for _, s := range c.Spans() {
-		a := s.Attributes
-		if failed := a["db.system.name"] == "postgresql"; (a["error.type"] != "") != failed || a["db.operation.name"] != "SELECT" || a["db.collection.name"] != "keys" {
-			t.Errorf("%v", a)
-		}
+	for name, c := range map[string]struct {
+		operation string
+		call      func(context.Context, keystore.Store) error
+	}{
+		"a key is added": {"INSERT", func(ctx context.Context, s keystore.Store) error { return s.AddKey(ctx, keystore.Record{}) }},
+		"a key is read": {"SELECT", func(ctx context.Context, s keystore.Store) error {
+			_, err := s.Key(ctx, "1")
+			return err
+		}},
+		"a key is revoked": {"UPDATE", func(ctx context.Context, s keystore.Store) error { return s.Revoke(ctx, "1", "", time.Time{}) }},
+		"keys are revoked at once": {"UPDATE", func(ctx context.Context, s keystore.Store) error {
+			_, err := s.RevokeMatching(ctx, keystore.Selector{All: true}, "", time.Time{})
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr, collector := tracing(t, "OTEL_TRACES_SAMPLER", "always_on")
+			for address, err := range map[string]error{"sqlite:/x": keystore.ErrNotFound, "postgres://h/d": context.DeadlineExceeded} {
+				if got := c.call(t.Context(), tr.Keystore(store{err: err}, address)); !errors.Is(got, err) {
+					t.Error(got)
+				}
+			}
+			want := "sallyport-test " + c.operation + " keys"
+			if got := spans(t, tr, collector); !slices.Equal(got, []string{want, want}) {
+				t.Errorf("%v", got)
+			}
+			for _, s := range collector.Spans() {
+				a := s.Attributes
+				if failed := a["db.system.name"] == "postgresql"; (a["error.type"] != "") != failed || a["db.operation.name"] != c.operation || a["db.collection.name"] != "keys" {
+					t.Errorf("%v", a)
+				}
+			}
+		})
 	}
 }
 
