@@ -20,7 +20,7 @@ var mayImport = map[string][]string{
 	"envoy":                {"gateway/xds"},
 	"envoy/envoytest":      {"envoy", "gateway/xds"},
 	"extauthz":             {"gateway", "internal/key", "internal/keystore"},
-	"extauthz/checkserver": {"extauthz", "gateway"},
+	"extauthz/checkserver": {"extauthz", "gateway", "internal/unary"},
 	"extauthz/httpcheck":   {"extauthz", "gateway"},
 	"extauthz/shut":        {}, // tests alone, which import what they need
 	"extauthz/tuning":      {"extauthz", "gateway"},
@@ -42,6 +42,7 @@ var mayImport = map[string][]string{
 	"internal/settings":    {},
 	"internal/sqlite":      {"internal/filelock"},
 	"internal/telemetry":   {"internal/keystore"},
+	"internal/unary":       {},
 	"cmd/sallyport":        {"..."},
 	"bench":                {"envoy", "envoy/envoytest", "gateway", "gateway/xds", "internal/key", "internal/keystore"},
 }

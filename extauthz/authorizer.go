@@ -11,15 +11,22 @@ import (
 	"sallyport/internal/keystore"
 )
 
-// Verifier checks a signed key: *key.Verifier, or VerifiedCache in front of it.
-type Verifier interface {
+// Keys says what a signed key says: *VerifiedCache. Recall is Verify from memory alone: it does not wait, and returns
+// ErrNotInMemory where Verify would have to work.
+type Keys interface {
+	Recall(presented string) (key.Claims, error)
 	Verify(ctx context.Context, presented string) (key.Claims, error)
 }
 
-// Statuses says what the key store knows of a key: *RevocationCache. It returns keystore.ErrNotFound for a key that does not exist.
+// Statuses says what the key store knows of a key: *RevocationCache. It returns keystore.ErrNotFound for a key that does not
+// exist. Recall is Status from memory alone: it does not wait, and returns ErrNotInMemory where Status would ask the store.
 type Statuses interface {
+	Recall(id string) (Status, error)
 	Status(ctx context.Context, id string) (Status, error)
 }
+
+// ErrNotInMemory says that an answer has to be waited for.
+var ErrNotInMemory = errors.New("not in memory")
 
 // Status is what the door needs to know of a key from the store.
 type Status struct {
@@ -30,15 +37,16 @@ type Status struct {
 
 // Authorizer decides.
 type Authorizer struct {
-	verifier  Verifier
+	keys      Keys
 	statuses  Statuses
+	memory    source
 	now       func() time.Time
 	decisions map[Reason]*atomic.Uint64 // filled when it is made, and never changed: no lock is needed to count
 }
 
-// NewAuthorizer returns an Authorizer. now must be the clock that the verifier and the statuses use.
-func NewAuthorizer(v Verifier, s Statuses, now func() time.Time) *Authorizer {
-	a := &Authorizer{verifier: v, statuses: s, now: now, decisions: map[Reason]*atomic.Uint64{}}
+// NewAuthorizer returns an Authorizer. now must be the clock that the keys and the statuses use.
+func NewAuthorizer(k Keys, s Statuses, now func() time.Time) *Authorizer {
+	a := &Authorizer{keys: k, statuses: s, memory: memory{k, s}, now: now, decisions: map[Reason]*atomic.Uint64{}}
 	for _, reason := range reasons {
 		a.decisions[reason] = &atomic.Uint64{}
 	}
@@ -56,14 +64,32 @@ func (a *Authorizer) Decisions() map[Reason]uint64 {
 
 // Decide says whether a request may pass. It fails shut: what cannot be found out is a denial with status 503.
 func (a *Authorizer) Decide(ctx context.Context, r Request) Decision {
-	d := a.decide(ctx, r)
+	d, later := a.Begin(r)
+	if later != nil {
+		return later(ctx)
+	}
+	return d
+}
+
+// Begin is Decide for who must not wait: it decides from memory or, if that does not suffice, returns how to go on. Nearly
+// every request is decided at once.
+func (a *Authorizer) Begin(r Request) (d Decision, later func(context.Context) Decision) {
+	if d = a.decide(r, a.memory); d.Reason != reasonNotInMemory {
+		return a.counted(d), nil
+	}
+	return Decision{}, func(ctx context.Context) Decision {
+		return a.counted(a.decide(r, asking{ctx, a.keys, a.statuses}))
+	}
+}
+
+func (a *Authorizer) counted(d Decision) Decision {
 	if n := a.decisions[d.Reason]; n != nil {
 		n.Add(1)
 	}
 	return d
 }
 
-func (a *Authorizer) decide(ctx context.Context, r Request) Decision {
+func (a *Authorizer) decide(r Request, from source) Decision {
 	if r.Unreadable != nil {
 		return deny(ReasonUnavailable, r.Unreadable)
 	}
@@ -73,9 +99,9 @@ func (a *Authorizer) decide(ctx context.Context, r Request) Decision {
 	}
 	var d Decision
 	if key.LooksLikeSecret(presented) {
-		d = a.decideOpaque(ctx, presented)
+		d = a.decideOpaque(presented, from)
 	} else {
-		d = a.decideSigned(ctx, presented)
+		d = decideSigned(presented, from)
 	}
 	if d.Allowed() && contradicts(r.Claimed, d.Identity) {
 		d.Reason, d.Denial = ReasonNamespaceMismatch, denialOf(ReasonNamespaceMismatch, nil)
@@ -83,18 +109,16 @@ func (a *Authorizer) decide(ctx context.Context, r Request) Decision {
 	return d
 }
 
-func (a *Authorizer) decideSigned(ctx context.Context, presented string) Decision {
-	claims, err := a.verifier.Verify(ctx, presented)
+func decideSigned(presented string, from source) Decision {
+	claims, err := from.verify(presented)
 	if err != nil {
 		return denyInvalid(err)
 	}
 	id := identityOf(claims)
-	st, err := a.statuses.Status(ctx, claims.ID)
+	st, err := from.status(claims.ID)
 	switch {
-	case errors.Is(err, keystore.ErrNotFound):
-		return about(id, deny(ReasonUnknownKey, err))
 	case err != nil:
-		return about(id, deny(ReasonUnavailable, err))
+		return about(id, denyUnknown(err))
 	case st.Revoked:
 		return about(id, deny(ReasonRevoked, nil))
 	case st.Kind != keystore.Signed || st.Identity != id || claims.Expires.After(st.ExpiresAt):
@@ -108,17 +132,14 @@ func identityOf(c key.Claims) gateway.Identity {
 	return gateway.Identity{Namespace: c.Namespace, Tenant: c.Tenant, Agent: c.Agent, Session: c.Session, KeyID: c.ID}
 }
 
-func (a *Authorizer) decideOpaque(ctx context.Context, presented string) Decision {
+func (a *Authorizer) decideOpaque(presented string, from source) Decision {
 	keyID, ok := key.ParseSecret(presented)
 	if !ok {
 		return deny(Reason(key.ReasonMalformed), nil)
 	}
-	st, err := a.statuses.Status(ctx, keyID)
-	switch {
-	case errors.Is(err, keystore.ErrNotFound):
-		return deny(ReasonUnknownKey, err)
-	case err != nil:
-		return deny(ReasonUnavailable, err)
+	st, err := from.status(keyID)
+	if err != nil {
+		return denyUnknown(err)
 	}
 	switch refused := st.RefuseOpaque(presented, a.now()); {
 	case refused == keystore.RefusedUnknown:
@@ -146,7 +167,15 @@ func denyInvalid(err error) Decision {
 	if errors.As(err, &invalid) {
 		return deny(Reason(invalid.Reason), nil)
 	}
-	return deny(ReasonUnavailable, err)
+	return denyUnavailable(err)
+}
+
+// denyUnknown is for a key that the key store does not know, or could not be asked about.
+func denyUnknown(err error) Decision {
+	if errors.Is(err, keystore.ErrNotFound) {
+		return deny(ReasonUnknownKey, err)
+	}
+	return denyUnavailable(err)
 }
 
 func about(id gateway.Identity, d Decision) Decision {

@@ -113,9 +113,17 @@ func checkTTL(ttl time.Duration) error {
 	return nil
 }
 
+// Recall implements Statuses.
+func (c *RevocationCache) Recall(id string) (Status, error) {
+	now := c.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cached(id, now)
+}
+
 // Status implements Statuses.
 func (c *RevocationCache) Status(ctx context.Context, id string) (Status, error) {
-	if st, err, ok := c.cached(id); ok {
+	if st, err := c.cachedOrMissed(id); err != ErrNotInMemory { //nolint:errorlint // cached does not wrap it
 		return st, err
 	}
 	// The read outlives a caller that gives up: others wait for it, and the next request finds its answer.
@@ -135,31 +143,43 @@ func (c *RevocationCache) Status(ctx context.Context, id string) (Status, error)
 	}
 }
 
-// cached answers from memory; ok is false if it has nothing fresh.
-func (c *RevocationCache) cached(id string) (st Status, err error, ok bool) { //nolint:revive // ok comes last, as everywhere
-	now := c.now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// cached answers from memory, or with ErrNotInMemory if it has nothing fresh. It wants c.mu.
+func (c *RevocationCache) cached(id string, now time.Time) (Status, error) {
 	if e, hit := c.entries.Get(id); hit {
+		if !c.fresh(e, now) {
+			return Status{}, ErrNotInMemory
+		}
+		c.counts.hits++
 		c.counts.shadow.ask(&e.shadow, now)
-		fresh := c.fresh(e, now)
-		if fresh && e.status.Revoked && !e.refused {
+		if e.status.Revoked && !e.refused {
 			e.refused = true
 			c.counts.refuse(e.status, now)
 		}
-		if fresh {
-			c.counts.hits++
-			return e.status, nil, true
-		} // a stale one stays: it knows when the other TTLs would have read
-	} else if at, hit := c.unknown.Get(id); hit {
+		return e.status, nil
+	}
+	if at, hit := c.unknown.Get(id); hit {
 		if age := now.Sub(at); age >= 0 && age < unknownTTL {
 			c.counts.unknownHits++
-			return Status{}, keystore.ErrNotFound, true
+			return Status{}, keystore.ErrNotFound
 		}
 		c.unknown.Remove(id)
 	}
-	c.counts.misses++
-	return Status{}, nil, false
+	return Status{}, ErrNotInMemory
+}
+
+// cachedOrMissed is cached, and counts that the store has to be read.
+func (c *RevocationCache) cachedOrMissed(id string) (Status, error) {
+	now := c.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	st, err := c.cached(id, now)
+	if err == ErrNotInMemory { //nolint:errorlint // cached does not wrap it
+		c.counts.misses++
+		if e, stale := c.entries.Peek(id); stale { // it stays: it knows when the other TTLs would have read
+			c.counts.shadow.ask(&e.shadow, now)
+		}
+	}
+	return st, err
 }
 
 // fresh says whether an entry may still be believed. A revoked key stays revoked; everything else is good for the TTL in

@@ -17,6 +17,11 @@ import (
 // DefaultVerifiedSize is how many verified keys are remembered, at about 400 bytes each.
 const DefaultVerifiedSize = 16384
 
+// Verifier checks a signed key's signature and claims: *key.Verifier.
+type Verifier interface {
+	Verify(ctx context.Context, presented string) (key.Claims, error)
+}
+
 // VerifiedCache remembers keys whose signature was verified, so that a busy agent pays for Ed25519 once. It never answers
 // for a key past its expiry, and it remembers no refusal.
 type VerifiedCache struct {
@@ -56,28 +61,53 @@ func NewVerifiedCache(next Verifier, size int64, now func() time.Time) (*Verifie
 	return &VerifiedCache{next: next, now: now, cache: cache}, nil
 }
 
-// Verify implements Verifier. Of a key that it remembers it returns what identifies its owner, and until when.
-func (v *VerifiedCache) Verify(ctx context.Context, presented string) (key.Claims, error) {
-	if len(presented) > key.MaxBytes { // before hashing it
-		return key.Claims{}, &key.InvalidError{Reason: key.ReasonMalformed}
+// Recall implements Keys.
+func (v *VerifiedCache) Recall(presented string) (key.Claims, error) {
+	claims, _, err := v.recall(presented)
+	if err == nil {
+		v.hits.Add(1)
 	}
-	var room [key.MaxBytes]byte // on the stack: a conversion to bytes would be the one allocation of a warm check
-	digest := sha256.Sum256(append(room[:0], presented...))
-	slot := binary.LittleEndian.Uint64(digest[:])
-	if hit, ok := v.cache.Get(slot); ok && hit.digest == digest {
-		if v.now().Before(hit.expires) {
-			v.hits.Add(1)
-			return hit.claims(), nil
-		}
-		v.cache.Del(slot) // next says whether the leeway still covers it
+	return claims, err
+}
+
+// Verify implements Keys. It counts no hit: whoever asks has tried Recall, and counted it there.
+func (v *VerifiedCache) Verify(ctx context.Context, presented string) (key.Claims, error) {
+	claims, at, err := v.recall(presented)
+	if err != ErrNotInMemory { //nolint:errorlint // recall does not wrap it
+		return claims, err
 	}
 	v.misses.Add(1)
-	claims, err := v.next.Verify(ctx, presented)
+	claims, err = v.next.Verify(ctx, presented)
 	if err != nil {
 		return key.Claims{}, err
 	}
-	v.cache.Set(slot, verified{digest: digest, identity: compact(identityOf(claims)), expires: claims.Expires}, 1)
+	v.cache.Set(at.slot, verified{digest: at.digest, identity: compact(identityOf(claims)), expires: claims.Expires}, 1)
 	return claims, nil
+}
+
+// place is where a key is kept.
+type place struct {
+	digest [sha256.Size]byte
+	slot   uint64
+}
+
+// recall returns of a key that is remembered what identifies its owner, and until when.
+func (v *VerifiedCache) recall(presented string) (key.Claims, place, error) {
+	if len(presented) > key.MaxBytes { // before hashing it
+		return key.Claims{}, place{}, &key.InvalidError{Reason: key.ReasonMalformed}
+	}
+	var room [key.MaxBytes]byte // on the stack: a conversion to bytes would be the one allocation of a warm check
+	at := place{digest: sha256.Sum256(append(room[:0], presented...))}
+	at.slot = binary.LittleEndian.Uint64(at.digest[:])
+	hit, ok := v.cache.Get(at.slot)
+	if !ok || hit.digest != at.digest {
+		return key.Claims{}, at, ErrNotInMemory
+	}
+	if !v.now().Before(hit.expires) {
+		v.cache.Del(at.slot) // next says whether the leeway still covers it
+		return key.Claims{}, at, ErrNotInMemory
+	}
+	return hit.claims(), at, nil
 }
 
 // SetSize changes how many verified keys are remembered.

@@ -160,7 +160,7 @@ func (d *door) close() { d.verified.Close() }
 
 func (d *door) parts(l net.Listener) []part {
 	return []part{
-		func(ctx context.Context) error { return d.service.Serve(ctx, l, d.spans.GRPCServer()...) },
+		func(ctx context.Context) error { return d.service.Serve(ctx, l, d.spans.GRPCServer()) },
 		quietly(func(ctx context.Context) {
 			d.keys.Run(ctx, func(err error) { d.log.Warn("verification keys could not be read; those known stay", "error", err) })
 		}),

@@ -30,9 +30,10 @@ type decide struct {
 	say   extauthz.Decision
 }
 
-func (d *decide) Decide(_ context.Context, r extauthz.Request) extauthz.Decision {
+// Begin implements checkserver.Decider.
+func (d *decide) Begin(r extauthz.Request) (extauthz.Decision, func(context.Context) extauthz.Decision) {
 	d.asked = r
-	return d.say
+	return d.say, nil
 }
 
 var allowed = extauthz.Decision{
@@ -89,7 +90,7 @@ func serve(t *testing.T, service *checkserver.Service) (conn *grpc.ClientConn, s
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- service.Serve(ctx, l) }()
+	go func() { ended <- service.Serve(ctx, l, nil) }()
 	return conn, func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -189,7 +190,7 @@ func TestADenialIsTheContractsJSONAndIsLoggedWithoutWhatWasPresented(t *testing.
 
 func TestServeAnswersHealthAndFinishesWhatItHasBegun(t *testing.T) {
 	began, goOn := make(chan struct{}), make(chan struct{})
-	slow := deciderFunc(func() extauthz.Decision { close(began); <-goOn; return allowed })
+	slow := waits(func() extauthz.Decision { close(began); <-goOn; return allowed })
 	conn, stop := serve(t, checkserver.NewService(slow, gateway.DefaultHeaders(), decisions(t, slog.DiscardHandler)))
 	state, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{}, grpc.WaitForReady(true))
 	if err != nil || state.GetStatus() != healthv1.HealthCheckResponse_SERVING {
@@ -210,6 +211,10 @@ func TestServeAnswersHealthAndFinishesWhatItHasBegun(t *testing.T) {
 	<-stopped
 }
 
-type deciderFunc func() extauthz.Decision
+// waits is a Decider that has to wait each time.
+type waits func() extauthz.Decision
 
-func (f deciderFunc) Decide(context.Context, extauthz.Request) extauthz.Decision { return f() }
+// Begin implements checkserver.Decider.
+func (w waits) Begin(extauthz.Request) (extauthz.Decision, func(context.Context) extauthz.Decision) {
+	return extauthz.Decision{}, func(context.Context) extauthz.Decision { return w() }
+}

@@ -5,17 +5,6 @@ import (
 	"sallyport/gateway"
 )
 
-// answer is a CheckResponse in its wire form.
-type answer []byte
-
-// answerTo encodes the answer to a decision.
-func answerTo(d extauthz.Decision, names gateway.Headers, forged []string) (answer, error) {
-	if d.Allowed() {
-		return encodeAllowed(d, names, forged), nil
-	}
-	return encodeDenied(d)
-}
-
 // metadataOf is what Envoy's access log shows of the decision, under envoy.filters.http.ext_authz. Empty values are left out.
 func metadataOf(d extauthz.Decision) [5]gateway.HeaderValue {
 	return [...]gateway.HeaderValue{

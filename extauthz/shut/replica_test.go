@@ -128,7 +128,7 @@ func (r *replica) serve(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := r.service.Serve(ctx, l); err != nil {
+		if err := r.service.Serve(ctx, l, nil); err != nil {
 			t.Errorf("the door: %v", err)
 		}
 	}()

@@ -243,7 +243,7 @@ func TestGRPCCallsButHealthChecksAreTraced(t *testing.T) {
 		t.Fatal(err)
 	}
 	refuse := func(any, grpc.ServerStream) error { return errors.New("no") }
-	server := grpc.NewServer(append(tr.GRPCServer(), grpc.UnknownServiceHandler(refuse))...)
+	server := grpc.NewServer(grpc.StatsHandler(tr.GRPCServer()), grpc.UnknownServiceHandler(refuse))
 	healthv1.RegisterHealthServer(server, health.NewServer())
 	go server.Serve(l) //nolint:errcheck // Stop ends it
 	defer server.Stop()

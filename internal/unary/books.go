@@ -1,0 +1,133 @@
+package unary
+
+import (
+	"golang.org/x/net/http2"
+)
+
+// This file keeps account of streams and of what the peer takes. Everything here wants c.mu.
+
+const (
+	spareStreams = 64
+	spareBody    = 64 << 10 // bytes
+)
+
+func (c *conn) newStream() *stream {
+	if n := len(c.free); n > 0 {
+		s := c.free[n-1]
+		c.free = c.free[:n-1]
+		return s
+	}
+	return &stream{}
+}
+
+// gaveUp ends a call that the peer does not wait for any more.
+func (c *conn) gaveUp(id uint32) error {
+	if id > c.last {
+		return http2.ConnectionError(http2.ErrCodeProtocol)
+	}
+	if s := c.streams[id]; s != nil {
+		c.forget(s)
+	}
+	return nil
+}
+
+// reset ends a call that the peer has broken.
+func (c *conn) reset(id uint32, code http2.ErrCode) {
+	_ = c.framer.WriteRSTStream(id, code)
+	if s := c.streams[id]; s != nil {
+		c.forget(s)
+	}
+}
+
+// forget ends a stream, and what runs for it.
+func (c *conn) forget(s *stream) {
+	s.dead = true
+	delete(c.streams, s.id)
+	c.release(s)
+	if s.cancel != nil {
+		s.cancel() // what runs for it still holds it, and recycles it
+	} else {
+		c.recycle(s)
+	}
+	c.finishIfIdle()
+}
+
+// release lets go of a message.
+func (c *conn) release(s *stream) {
+	c.buffered -= len(s.body)
+	s.body = s.body[:0]
+}
+
+// recycle keeps a stream's memory for another.
+func (c *conn) recycle(s *stream) {
+	if len(c.free) < spareStreams && cap(s.body) <= spareBody && cap(s.answer) <= spareBody {
+		*s = stream{body: s.body[:0], answer: s.answer[:0], dead: true}
+		c.free = append(c.free, s)
+	}
+}
+
+func (c *conn) windowUpdate(f *http2.WindowUpdateFrame) error {
+	n := int64(f.Increment)
+	if f.StreamID == 0 {
+		if c.window += n; c.window > maxWindow {
+			return http2.ConnectionError(http2.ErrCodeFlowControl)
+		}
+		c.sendAll()
+		return nil
+	}
+	if f.StreamID > c.last {
+		return http2.ConnectionError(http2.ErrCodeProtocol)
+	}
+	s := c.streams[f.StreamID]
+	if s == nil {
+		return nil
+	}
+	if s.window += n; s.window > maxWindow {
+		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeFlowControl}
+	}
+	c.send(s)
+	return nil
+}
+
+func (c *conn) settings(f *http2.SettingsFrame) error {
+	if f.IsAck() {
+		return nil
+	}
+	err := f.ForeachSetting(func(s http2.Setting) error {
+		if err := s.Valid(); err != nil {
+			return err
+		}
+		switch s.ID {
+		case http2.SettingHeaderTableSize:
+			c.encoder.SetMaxDynamicTableSize(min(s.Val, headerTable))
+		case http2.SettingInitialWindowSize:
+			return c.resize(int64(s.Val))
+		default: // frames are never longer than any peer must take, and nothing else concerns a server's answers
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	_ = c.framer.WriteSettingsAck()
+	c.sendAll()
+	return nil
+}
+
+// resize changes the window of streams, of those that are open too: it may go below zero (RFC 9113, 6.9.2).
+func (c *conn) resize(initial int64) error {
+	for _, s := range c.streams {
+		if s.window += initial - c.initial; s.window > maxWindow {
+			return http2.ConnectionError(http2.ErrCodeFlowControl)
+		}
+	}
+	c.initial = initial
+	return nil
+}
+
+// sendAll sends what had found no room.
+func (c *conn) sendAll() {
+	for _, s := range c.streams {
+		c.send(s)
+	}
+}

@@ -1,0 +1,235 @@
+package unary
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc/peer"
+)
+
+// conn is one connection. One goroutine reads it; whoever has an answer writes.
+type conn struct {
+	server *Server
+	net    net.Conn
+	framer *http2.Framer // reads from in, writes to out
+	ctx    context.Context
+	cancel context.CancelFunc
+	later  sync.WaitGroup // goroutines of calls that wait
+
+	// Of the goroutine that reads:
+	credit   int64 // bytes that the peer may send
+	consumed int64 // bytes received for which it was not given new credit yet
+
+	mu       sync.Mutex // for all below, and for writing with framer
+	out      bytes.Buffer
+	deadline time.Time // of net, for writing
+	encoder  *hpack.Encoder
+	block    bytes.Buffer // encoder's
+	streams  map[uint32]*stream
+	free     []*stream
+	last     uint32 // the highest stream that the peer has begun
+	window   int64  // bytes that the peer takes
+	initial  int64  // the same, of each new stream
+	buffered int    // bytes of requests that have not arrived whole
+	running  int    // calls that wait, those included that the peer has given up
+	ending   phase
+}
+
+// phase is how far a connection has come on its way to the end.
+type phase int
+
+const (
+	serving   phase = iota
+	announced       // the peer was told to begin no more calls, and may not have heard it
+	closing         // it has heard it; those begun are finished
+	finished        // nothing is sent any more
+)
+
+const (
+	readBuffer = 32 << 10
+	// streamSlack lets a request arrive whole without a window update: gRPC's prefix, and some padding.
+	streamSlack = 1 << 10
+	// connWindow is what a peer may send of all requests together before it hears from the server.
+	connWindow = 1 << 20
+	// initialWindow is what both sides of a connection begin with (RFC 9113, 6.9.2).
+	initialWindow = 65535
+	maxWindow     = 1<<31 - 1
+	headerTable   = 4096     // bytes: what both sides assume (RFC 9113, 6.5.2)
+	maxFrame      = 16 << 10 // what every peer takes (RFC 9113, 4.2)
+	flushAt       = 64 << 10
+)
+
+func newConn(s *Server, nc net.Conn, calls context.Context) *conn { //nolint:revive // not the context of this call
+	c := &conn{server: s, net: nc, streams: map[uint32]*stream{}, window: initialWindow, initial: initialWindow, credit: connWindow}
+	c.ctx, c.cancel = context.WithCancel(peer.NewContext(calls, &peer.Peer{Addr: nc.RemoteAddr()}))
+	c.framer = http2.NewFramer(&c.out, bufio.NewReaderSize(reader{c}, readBuffer))
+	c.framer.ReadMetaHeaders = hpack.NewDecoder(headerTable, nil)
+	c.framer.MaxHeaderListSize = maxHeaderBytes
+	c.framer.SetMaxReadFrameSize(maxFrame)
+	c.framer.SetReuseFrames()
+	c.encoder = hpack.NewEncoder(&c.block)
+	return c
+}
+
+// reader is where the framer's bytes come from. Before it waits for the peer it sends what the peer waits for: so many calls
+// that came together are answered together.
+type reader struct{ *conn }
+
+// Read implements io.Reader.
+func (r reader) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	err := r.flush()
+	r.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	return r.net.Read(p)
+}
+
+// serve reads until the connection ends, and returns when everything that ran for it has.
+func (c *conn) serve() {
+	defer c.later.Wait()
+	defer c.cancel()
+	defer c.net.Close() //nolint:errcheck // whatever it says, it is over
+	defer context.AfterFunc(c.ctx, func() { _ = c.net.Close() })()
+	tenth := c.server.options.ConnectionAge / 10
+	age := time.AfterFunc(c.server.options.ConnectionAge-tenth+rand.N(2*tenth+1), func() { //nolint:gosec // spreads load
+		c.drain()
+		c.end(c.server.options.ConnectionAgeGrace)
+	})
+	defer age.Stop()
+	if c.handshake() == nil {
+		for c.next() {
+		}
+	}
+	c.lingering()
+}
+
+var errNotHTTP2 = errors.New("not HTTP/2")
+
+// handshake greets, and reads the client's preface. Its first frame, which must be its settings, is read by next.
+func (c *conn) handshake() error {
+	_ = c.net.SetReadDeadline(time.Now().Add(handshakeTimeout))
+	c.mu.Lock()
+	err := errors.Join(
+		c.framer.WriteSettings(
+			http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: maxStreams},
+			http2.Setting{ID: http2.SettingInitialWindowSize, Val: uint32(c.server.streamWindow())},
+			http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: maxHeaderBytes},
+		),
+		c.framer.WriteWindowUpdate(0, connWindow-initialWindow),
+		c.flush(),
+	)
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	preface := make([]byte, len(http2.ClientPreface))
+	if _, err := io.ReadFull(c.net, preface); err != nil {
+		return err
+	}
+	if string(preface) != http2.ClientPreface {
+		c.fail(http2.ErrCodeProtocol)
+		return errNotHTTP2
+	}
+	f, err := c.framer.ReadFrame()
+	if err != nil {
+		return err
+	}
+	settings, ok := f.(*http2.SettingsFrame)
+	if !ok || settings.IsAck() {
+		c.fail(http2.ErrCodeProtocol)
+		return errNotHTTP2
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ending < finished {
+		_ = c.net.SetReadDeadline(time.Time{})
+	}
+	return c.settings(settings)
+}
+
+// streamWindow is what a peer may send of one request.
+func (s *Server) streamWindow() int64 { return int64(s.options.MaxRequestBytes) + streamSlack }
+
+// next reads and handles one frame. It says whether there may be more.
+func (c *conn) next() bool {
+	f, err := c.framer.ReadFrame()
+	if err == nil {
+		err = c.handle(f)
+	}
+	var (
+		broken http2.ConnectionError
+		reset  http2.StreamError
+	)
+	switch {
+	case errors.As(err, &reset):
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.last = max(c.last, reset.StreamID)
+		c.reset(reset.StreamID, reset.Code)
+		return c.ending < finished
+	case errors.As(err, &broken):
+		c.fail(http2.ErrCode(broken))
+		return false
+	case errors.Is(err, http2.ErrFrameTooLarge):
+		c.fail(http2.ErrCodeFrameSize)
+		return false
+	case err != nil:
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ending < finished
+}
+
+// handle wants an http2.StreamError for what ends one call, and an http2.ConnectionError for what ends all of them.
+func (c *conn) handle(f http2.Frame) error {
+	switch f := f.(type) {
+	case *http2.DataFrame:
+		return c.data(f)
+	case *http2.MetaHeadersFrame:
+		return c.headers(f)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch f := f.(type) {
+	case *http2.WindowUpdateFrame:
+		return c.windowUpdate(f)
+	case *http2.SettingsFrame:
+		return c.settings(f)
+	case *http2.PingFrame:
+		return c.ping(f)
+	case *http2.RSTStreamFrame:
+		return c.gaveUp(f.StreamID)
+	case *http2.PriorityFrame:
+		if f.StreamDep == f.StreamID {
+			return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeProtocol}
+		}
+	case *http2.PushPromiseFrame:
+		return http2.ConnectionError(http2.ErrCodeProtocol)
+	}
+	return nil // GOAWAY asks for nothing, and unknown frames are to be ignored
+}
+
+func (c *conn) ping(f *http2.PingFrame) error {
+	if !f.IsAck() {
+		return c.framer.WritePing(true, f.Data)
+	}
+	if f.Data == drainPing && c.ending == announced {
+		c.ending = closing
+		err := c.framer.WriteGoAway(c.last, http2.ErrCodeNo, nil)
+		c.finishIfIdle()
+		return err
+	}
+	return nil
+}
