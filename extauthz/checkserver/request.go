@@ -18,10 +18,11 @@ const usualLines = 2
 
 // decode reads a CheckRequest in its wire form. One that cannot be read is a question too, so that it is decided, counted
 // and logged like any other, and answered with a denial: an error would leave it to Envoy's failure_mode_allow.
-func decode(wire []byte, names gateway.Headers) *question {
+func decode(bytes []byte, names gateway.Headers) *question {
 	q := &question{}
 	c := checkRequest{names: names, raw: make([]line, 0, usualLines)}
-	if err := c.read(newMessage(wire), 0); err != nil {
+	w := wire{bytes, string(bytes)}
+	if err := c.read(w.message(), 0); err != nil {
 		q.Request.Unreadable = fmt.Errorf("read the CheckRequest: %w", err)
 		return q
 	}

@@ -147,7 +147,7 @@ func readPair(m message) (name, value, raw string, err error) {
 		case pairValue:
 			value, err = f.value.string()
 		case pairRawValue:
-			raw = f.value.text
+			raw = f.value.text()
 		}
 		if err != nil {
 			return "", "", "", err
@@ -164,63 +164,68 @@ func (c *checkRequest) lines() []line {
 	return c.mapped
 }
 
-// message is the wire form of a message, twice: protowire reads the bytes, and strings are cut out of the text, which is
-// copied once and not for each of them.
-type message struct {
+// wire is a whole CheckRequest, twice: protowire reads the bytes, and strings are cut out of the text, which is copied once
+// and not for each of them.
+type wire struct {
 	bytes []byte
 	text  string
 }
 
-// field is one field as it stands in a message. value is set if it is delimited: a string, bytes, a message or a map's entry.
+// message is a piece of it: a message, a string, bytes or a map's entry. It moves by numbers alone, since moving pointers
+// costs more than reading whenever the garbage collector runs.
+type message struct {
+	of       *wire
+	from, to int
+}
+
+// field is one field as it stands in a message. value is set if it is delimited.
 type field struct {
 	number    protowire.Number
 	delimited bool
 	value     message
 }
 
-func newMessage(b []byte) message { return message{b, string(b)} }
+func (w *wire) message() message { return message{w, 0, len(w.bytes)} }
 
-func (m *message) empty() bool { return len(m.bytes) == 0 }
+func (m *message) empty() bool { return m.from == m.to }
+
+func (m *message) bytes() []byte { return m.of.bytes[m.from:m.to] }
+
+func (m *message) text() string { return m.of.text[m.from:m.to] }
 
 // next takes the first field off m.
 func (m *message) next() (field, error) {
-	number, kind, n := protowire.ConsumeTag(m.bytes)
+	number, kind, n := protowire.ConsumeTag(m.bytes())
 	switch {
 	case n < 0:
 		return field{}, protowire.ParseError(n)
 	case number > protowire.MaxValidNumber:
 		return field{}, errNumber
 	}
-	m.take(n)
+	m.from += n
 	if kind != protowire.BytesType {
-		n = protowire.ConsumeFieldValue(number, kind, m.bytes)
+		n = protowire.ConsumeFieldValue(number, kind, m.bytes())
 		if n < 0 {
 			return field{}, protowire.ParseError(n)
 		}
-		m.take(n)
+		m.from += n
 		return field{number: number}, nil
 	}
-	size, n := protowire.ConsumeVarint(m.bytes)
+	size, n := protowire.ConsumeVarint(m.bytes())
 	switch {
 	case n < 0:
 		return field{}, protowire.ParseError(n)
-	case size > uint64(len(m.bytes)-n):
+	case size > uint64(m.to-m.from-n):
 		return field{}, errTruncated
 	}
-	m.take(n)
-	return field{number, true, m.take(int(size))}, nil
+	from := m.from + n
+	m.from = from + int(size)
+	return field{number, true, message{m.of, from, m.from}}, nil
 }
 
-// take cuts the first n bytes off m and returns them.
-func (m *message) take(n int) message {
-	taken := message{m.bytes[:n], m.text[:n]}
-	m.bytes, m.text = m.bytes[n:], m.text[n:]
-	return taken
-}
-
-func (m message) string() (string, error) {
-	if !utf8.Valid(m.bytes) {
+func (m *message) string() (string, error) {
+	if !utf8.Valid(m.bytes()) {
 		return "", errNotUTF8
 	}
-	return m.text, nil
+	return m.text(), nil
 }
