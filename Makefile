@@ -16,7 +16,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 build: bin/sallyport ## bin/sallyport: static, no cgo
-tools: $(TOOLS)/.python $(TOOLS)/.nginx ## the pinned Envoy, client and PostgreSQL in .tools/
+tools: $(TOOLS)/.python $(TOOLS)/.nginx $(TOOLS)/bin/h2spec ## the pinned Envoy, client and PostgreSQL, and h2spec, in .tools/
 
 bin/sallyport: $(SOURCES)
 	@echo "==> building bin/sallyport"
@@ -39,6 +39,9 @@ $(TOOLS)/.nginx:
 $(TOOLS)/bin/golangci-lint: tools/lint/go.sum
 	@echo "==> building the linter (some minutes, once)"
 	@cd tools/lint && CGO_ENABLED=0 go build -trimpath -o $(CURDIR)/$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(TOOLS)/bin/h2spec: tools/h2spec/go.sum
+	@cd tools/h2spec && CGO_ENABLED=0 go build -trimpath -o $(CURDIR)/$@ github.com/summerwind/h2spec/cmd/h2spec
 
 include tools/kube/kube.mk
 include bench/bench.mk

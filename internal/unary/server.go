@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/net/netutil"
 	"google.golang.org/grpc/stats"
 )
 
@@ -72,14 +71,14 @@ func New(handlers map[string]Handler, o Options) *Server {
 
 // Serve answers calls on l until ctx ends; then it finishes those it has begun, within Options.Drain.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	l = netutil.LimitListener(l, maxConnections)
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
 	calls, abort := context.WithCancel(context.WithoutCancel(ctx))
 	defer abort()
 	var open sync.WaitGroup
 	defer open.Wait()
+	places := make(chan struct{}, maxConnections) // not netutil.LimitListener: its connections cannot be closed by halves
 	for {
-		conn, err := accept(ctx, l)
+		conn, err := accept(ctx, l, places)
 		if ctx.Err() != nil {
 			timer := time.AfterFunc(s.options.Drain, abort)
 			defer timer.Stop()
@@ -92,15 +91,22 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		}
 		c := newConn(s, conn, calls)
 		open.Go(func() {
+			defer func() { <-places }()
 			defer context.AfterFunc(ctx, c.drain)()
 			c.serve()
 		})
 	}
 }
 
-// accept waits for a connection. Of what is over by itself, such as too many open files, it waits for the end.
-func accept(ctx context.Context, l net.Listener) (net.Conn, error) {
+// accept waits for a place, and then for a connection. Of what is over by itself, such as too many open files, it waits for
+// the end.
+func accept(ctx context.Context, l net.Listener, places chan<- struct{}) (net.Conn, error) {
 	const longest = time.Second
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case places <- struct{}{}:
+	}
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, longest) { //nolint:mnd // twice as long each time
 		conn, err := l.Accept()
 		passing := errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, syscall.ENOMEM)
