@@ -18,15 +18,6 @@ import (
 // maxErrorText bounds what is told of an error, in bytes.
 const maxErrorText = 1 << 10
 
-// notGRPC answers what is no gRPC call, for a person who tries the address with another client.
-type notGRPC struct {
-	status int
-	text   string
-}
-
-// Error implements error.
-func (e *notGRPC) Error() string { return e.text }
-
 var (
 	statusOK    = hpack.HeaderField{Name: ":status", Value: "200"}
 	contentGRPC = hpack.HeaderField{Name: "content-type", Value: "application/grpc"}
@@ -37,7 +28,7 @@ var (
 
 // respond begins the answer to a call, and ends it if the peer has room.
 func (c *conn) respond(s *stream, message []byte, err error) {
-	var plain *notGRPC
+	var plain *plainError
 	switch {
 	case c.ending == finished:
 		c.forget(s)
@@ -67,8 +58,10 @@ func (c *conn) writeStatus(s *stream, err error) {
 	text := st.Message()
 	text = text[:min(len(text), maxErrorText)]
 	fields := []hpack.HeaderField{
-		statusOK, contentGRPC,
-		{Name: "grpc-status", Value: strconv.Itoa(int(st.Code()))}, {Name: "grpc-message", Value: url.PathEscape(text)},
+		statusOK,
+		contentGRPC,
+		{Name: "grpc-status", Value: strconv.Itoa(int(st.Code()))},
+		{Name: "grpc-message", Value: url.PathEscape(text)},
 	}
 	if st.Code() == codes.Unimplemented {
 		fields = append(fields, identity)

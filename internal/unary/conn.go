@@ -26,6 +26,8 @@ type conn struct {
 	later  sync.WaitGroup // goroutines of calls that wait
 
 	// Of the goroutine that reads:
+	decoder  *hpack.Decoder
+	fields   fields
 	credit   int64 // bytes that the peer may send
 	consumed int64 // bytes received for which it was not given new credit yet
 
@@ -72,8 +74,9 @@ func newConn(s *Server, nc net.Conn, calls context.Context) *conn { //nolint:rev
 	c := &conn{server: s, net: nc, streams: map[uint32]*stream{}, window: initialWindow, initial: initialWindow, credit: connWindow}
 	c.ctx, c.cancel = context.WithCancel(peer.NewContext(calls, &peer.Peer{Addr: nc.RemoteAddr()}))
 	c.framer = http2.NewFramer(&c.out, bufio.NewReaderSize(reader{c}, readBuffer))
-	c.framer.ReadMetaHeaders = hpack.NewDecoder(headerTable, nil)
-	c.framer.MaxHeaderListSize = maxHeaderBytes
+	c.fields.keep = s.options.Metadata
+	c.decoder = hpack.NewDecoder(headerTable, c.fields.emit)
+	c.decoder.SetMaxStringLength(maxHeaderBytes)
 	c.framer.SetMaxReadFrameSize(maxFrame)
 	c.framer.SetReuseFrames()
 	c.encoder = hpack.NewEncoder(&c.block)
@@ -197,8 +200,11 @@ func (c *conn) handle(f http2.Frame) error {
 	switch f := f.(type) {
 	case *http2.DataFrame:
 		return c.data(f)
-	case *http2.MetaHeadersFrame:
-		return c.headers(f)
+	case *http2.HeadersFrame:
+		c.fields.begin(f)
+		return c.fragment(f.HeaderBlockFragment(), f.HeadersEnded())
+	case *http2.ContinuationFrame: // the framer sees to it that it is of the same stream
+		return c.fragment(f.HeaderBlockFragment(), f.HeadersEnded())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -219,6 +225,13 @@ func (c *conn) handle(f http2.Frame) error {
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
 	return nil // GOAWAY asks for nothing, and unknown frames are to be ignored
+}
+
+func (c *conn) fragment(piece []byte, last bool) error {
+	if err := c.fields.read(c.decoder, piece, last); err != nil || !last {
+		return err
+	}
+	return c.headers()
 }
 
 func (c *conn) ping(f *http2.PingFrame) error {

@@ -29,9 +29,9 @@ type stream struct {
 const prefix = 5
 
 // headers begins a call, or ends its message with trailers.
-func (c *conn) headers(f *http2.MetaHeadersFrame) error {
+func (c *conn) headers() error {
 	c.mu.Lock()
-	s, err := c.begin(f)
+	s, err := c.begin(&c.fields)
 	c.mu.Unlock()
 	if err != nil || !s.whole {
 		return err
@@ -39,40 +39,35 @@ func (c *conn) headers(f *http2.MetaHeadersFrame) error {
 	return c.complete(s, s.body)
 }
 
-func (c *conn) begin(f *http2.MetaHeadersFrame) (*stream, error) {
-	id := f.StreamID
-	if s := c.streams[id]; s != nil {
+func (c *conn) begin(f *fields) (*stream, error) {
+	if s := c.streams[f.id]; s != nil {
 		return s, s.end(f)
 	}
 	switch {
-	case id%2 == 0:
+	case f.id%2 == 0:
 		return nil, http2.ConnectionError(http2.ErrCodeProtocol)
-	case id <= c.last:
+	case f.id <= c.last:
 		return nil, http2.ConnectionError(http2.ErrCodeStreamClosed)
 	}
-	c.last = id
+	c.last = f.id
 	switch {
-	case f.HasPriority() && f.Priority.StreamDep == id:
-		return nil, http2.StreamError{StreamID: id, Code: http2.ErrCodeProtocol}
+	case !f.whole():
+		return nil, http2.StreamError{StreamID: f.id, Code: http2.ErrCodeProtocol}
 	case c.ending > announced || len(c.streams)+c.running >= maxStreams:
-		return nil, http2.StreamError{StreamID: id, Code: http2.ErrCodeRefusedStream} // it was not begun, and may be sent again
-	}
-	r, ok := c.server.read(c.ctx, f)
-	if !ok {
-		return nil, http2.StreamError{StreamID: id, Code: http2.ErrCodeProtocol}
+		return nil, http2.StreamError{StreamID: f.id, Code: http2.ErrCodeRefusedStream} // it was not begun, and may be sent again
 	}
 	s := c.newStream()
-	s.id, s.request, s.window, s.whole, s.dead = id, r, c.initial, f.StreamEnded(), false
-	c.streams[id] = s
+	s.id, s.request, s.window, s.whole, s.dead = f.id, c.server.request(c.ctx, f), c.initial, f.end, false
+	c.streams[f.id] = s
 	return s, nil
 }
 
 // end takes headers that come after a message.
-func (s *stream) end(f *http2.MetaHeadersFrame) error {
+func (s *stream) end(f *fields) error {
 	switch {
 	case s.whole:
 		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeStreamClosed}
-	case !f.StreamEnded() || len(f.PseudoFields()) > 0:
+	case !f.end || f.pseudo || f.broken:
 		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeProtocol}
 	}
 	s.whole = true
