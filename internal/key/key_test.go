@@ -54,7 +54,7 @@ type world struct {
 	verifier *key.Verifier
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{now: start, store: &published{}}
 	clock := func() time.Time { return w.now }
@@ -77,7 +77,7 @@ func (w *world) claims() key.Claims {
 	}
 }
 
-func (w *world) sign(t *testing.T) string {
+func (w *world) sign(t testing.TB) string {
 	t.Helper()
 	text, err := w.signer.Sign(w.claims())
 	if err != nil {
