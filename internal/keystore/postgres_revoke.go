@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -31,46 +30,31 @@ func (p push) payload() (string, error) {
 }
 
 func (s *postgresStore) Revoke(ctx context.Context, id, reason string, at time.Time) error {
-	if !isText(id) {
-		return ErrNotFound
-	}
-	ended, err := s.revoke(ctx, at, "UPDATE keys SET revoked_at = $1, revoked_for = $2 WHERE id = $3 AND revoked_at IS NULL RETURNING "+keyColumns, at, reason, id)
-	if err != nil {
-		return fmt.Errorf("revoke key: %w", err)
-	}
-	if len(ended) > 0 {
-		return nil
-	}
-	_, err = s.Key(ctx, id)
-	return err // nil: it was revoked before
+	return revoke(ctx, s, id, reason, at)
 }
 
 func (s *postgresStore) RevokeMatching(ctx context.Context, which Selector, reason string, at time.Time) ([]Record, error) {
-	if err := which.Check(); err != nil {
-		return nil, fmt.Errorf("revoke keys: %w", err)
-	}
-	c := conditions{mark: "$", instant: func(t time.Time) any { return t }}
-	condition := c.where(which, s.now())
+	return revokeMatching(ctx, s, which, reason, at)
+}
+
+func (s *postgresStore) conditions() *conditions {
+	return &conditions{mark: "$", instant: func(t time.Time) any { return t }, now: s.now()}
+}
+
+// end implements revoker. It notifies everybody in the same transaction: a revocation that is not committed is not told,
+// and none is committed untold.
+func (s *postgresStore) end(ctx context.Context, c *conditions, condition, reason string, at time.Time) (ended []Record, err error) {
 	for _, arg := range c.args {
 		if text, ok := arg.(string); ok && !isText(text) {
 			return nil, nil
 		}
 	}
 	// Locked in one order, so that two who revoke the same keys do not wait for each other crosswise.
-	ended, err := s.revoke(ctx, at, "WITH due AS (SELECT id AS due_id FROM keys WHERE "+condition+` ORDER BY id FOR UPDATE)
-		UPDATE keys SET revoked_at = `+c.arg(at)+", revoked_for = "+c.arg(reason)+" FROM due WHERE id = due_id RETURNING "+keyColumns, c.args...)
-	if err != nil {
-		return nil, fmt.Errorf("revoke keys: %w", err)
-	}
-	return ended, nil
-}
-
-// revoke runs an UPDATE that returns those that it ended, and notifies everybody in the same transaction: a revocation
-// that is not committed is not told, and none is committed untold.
-func (s *postgresStore) revoke(ctx context.Context, at time.Time, update string, args ...any) (ended []Record, err error) {
+	update := "WITH due AS (SELECT id AS due_id FROM keys WHERE " + condition + " ORDER BY id FOR UPDATE) " + //nolint:gosec // of our own making
+		"UPDATE keys SET " + c.revoked(reason, at) + " FROM due WHERE id = due_id RETURNING " + keyColumns
 	p := push{From: s.self, At: at.UnixMicro()}
 	err = s.write(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		found, err := tx.QueryContext(ctx, update, args...)
+		found, err := tx.QueryContext(ctx, update, c.args...)
 		if ended, err = scanAll(scanPostgresKey, found, err); err != nil || len(ended) == 0 {
 			return err
 		}

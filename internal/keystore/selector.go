@@ -43,6 +43,7 @@ func (s Selector) Check() error {
 type conditions struct {
 	mark    string                // of a numbered argument: $ in PostgreSQL, ? in SQLite
 	instant func(t time.Time) any // as the column has it
+	now     time.Time
 	args    []any
 }
 
@@ -51,14 +52,19 @@ func (c *conditions) arg(v any) string {
 	return c.mark + strconv.Itoa(len(c.args))
 }
 
-// where is the condition for the keys that s names and that, at a time, still open a door: those of pods, which are signed,
-// for a moment longer than they say.
-func (c *conditions) where(s Selector, now time.Time) string {
+// revoked is what to SET of keys that end.
+func (c *conditions) revoked(reason string, at time.Time) string {
+	return "revoked_at = " + c.arg(c.instant(at)) + ", revoked_for = " + c.arg(reason)
+}
+
+// where is the condition for the keys that s names and that still open a door: those of pods, which are signed, for a
+// moment longer than they say.
+func (c *conditions) where(s Selector) string {
 	all := []string{
 		"revoked_at IS NULL",
 		// The first of the two is what an index finds.
-		"(expires_at IS NULL OR expires_at > " + c.arg(c.instant(now.Add(-key.Leeway))) + ")",
-		"(expires_at IS NULL OR kind = 'signed' OR expires_at > " + c.arg(c.instant(now)) + ")",
+		"(expires_at IS NULL OR expires_at > " + c.arg(c.instant(c.now.Add(-key.Leeway))) + ")",
+		"(expires_at IS NULL OR kind = 'signed' OR expires_at > " + c.arg(c.instant(c.now)) + ")",
 	}
 	add := func(condition string) { all = append(all, condition) }
 	if s.PodUID != "" {
