@@ -68,11 +68,13 @@ func Run(t *testing.T, prepare Factory) {
 
 	t.Run("an unknown id is not found", func(t *testing.T) {
 		s := prepare(t)(now)
-		if _, err := s.Key(ctx, "nope"); !errors.Is(err, keystore.ErrNotFound) {
-			t.Errorf("Key = %v", err)
-		}
-		if err := s.Revoke(ctx, "nope", "", start); !errors.Is(err, keystore.ErrNotFound) {
-			t.Errorf("Revoke = %v", err)
+		for _, id := range []string{"nope", "\x00\xff"} {
+			if _, err := s.Key(ctx, id); !errors.Is(err, keystore.ErrNotFound) {
+				t.Errorf("Key(%q) = %v", id, err)
+			}
+			if err := s.Revoke(ctx, id, "", start); !errors.Is(err, keystore.ErrNotFound) {
+				t.Errorf("Revoke(%q) = %v", id, err)
+			}
 		}
 	})
 
