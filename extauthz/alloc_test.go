@@ -12,7 +12,7 @@ const maxWarmAllocs = 1
 func TestAWarmCheckIsDecidedWithFewAllocations(t *testing.T) {
 	w := newWorld(t)
 	_, text := w.mint(t, testTTL)
-	r := extauthz.Request{Authorization: []string{"Bearer " + text}}
+	r := extauthz.Request{Authorization: lines("Bearer " + text)}
 	w.warm(t, r)
 	got := testing.AllocsPerRun(1000, func() { w.door.Decide(t.Context(), r) })
 	if t.Logf("a warm check allocates %v times; %v are allowed", got, maxWarmAllocs); got > maxWarmAllocs {
@@ -23,7 +23,7 @@ func TestAWarmCheckIsDecidedWithFewAllocations(t *testing.T) {
 func BenchmarkWarmCheck(b *testing.B) {
 	w := newWorld(b)
 	_, text := w.mint(b, testTTL)
-	r := extauthz.Request{Authorization: []string{"Bearer " + text}}
+	r := extauthz.Request{Authorization: lines("Bearer " + text)}
 	w.warm(b, r)
 	for b.Loop() {
 		if d := w.door.Decide(b.Context(), r); !d.Allowed() {

@@ -14,8 +14,8 @@ import (
 // Keys says what a signed key says: *VerifiedCache. Recall is Verify from memory alone: it does not wait, and returns
 // ErrNotInMemory where Verify would have to work.
 type Keys interface {
-	Recall(presented string) (key.Claims, error)
-	Verify(ctx context.Context, presented string) (key.Claims, error)
+	Recall(presented []byte) (key.Claims, error)
+	Verify(ctx context.Context, presented []byte) (key.Claims, error)
 }
 
 // Statuses says what the key store knows of a key: *RevocationCache. It returns keystore.ErrNotFound for a key that does not
@@ -64,22 +64,25 @@ func (a *Authorizer) Decisions() map[Reason]uint64 {
 
 // Decide says whether a request may pass. It fails shut: what cannot be found out is a denial with status 503.
 func (a *Authorizer) Decide(ctx context.Context, r Request) Decision {
-	d, later := a.Begin(r)
-	if later != nil {
-		return later(ctx)
+	if d, known := a.Begin(r); known {
+		return d
 	}
-	return d
+	return a.Continue(ctx, r)
 }
 
-// Begin is Decide for who must not wait: it decides from memory or, if that does not suffice, returns how to go on. Nearly
-// every request is decided at once.
-func (a *Authorizer) Begin(r Request) (d Decision, later func(context.Context) Decision) {
-	if d = a.decide(r, a.memory); d.Reason != reasonNotInMemory {
-		return a.counted(d), nil
+// Begin is Decide for who must not wait: it decides from memory. Nearly every request is known to it; for one that is not,
+// ask Continue.
+func (a *Authorizer) Begin(r Request) (d Decision, known bool) {
+	d = a.decide(r, a.memory)
+	if d.Reason == reasonNotInMemory {
+		return d, false
 	}
-	return Decision{}, func(ctx context.Context) Decision {
-		return a.counted(a.decide(r, asking{ctx, a.keys, a.statuses}))
-	}
+	return a.counted(d), true
+}
+
+// Continue decides what Begin could not.
+func (a *Authorizer) Continue(ctx context.Context, r Request) Decision {
+	return a.counted(a.decide(r, asking{ctx, a.keys, a.statuses}))
 }
 
 func (a *Authorizer) counted(d Decision) Decision {
@@ -93,13 +96,13 @@ func (a *Authorizer) decide(r Request, from source) Decision {
 	if r.Unreadable != nil {
 		return deny(ReasonUnavailable, r.Unreadable)
 	}
-	presented, err := key.FromAuthorization(r.Authorization)
+	presented, err := key.FromRawAuthorization(r.Authorization)
 	if err != nil {
 		return denyInvalid(err)
 	}
 	var d Decision
 	if key.LooksLikeSecret(presented) {
-		d = a.decideOpaque(presented, from)
+		d = a.decideOpaque(string(presented), from)
 	} else {
 		d = decideSigned(presented, from)
 	}
@@ -109,7 +112,7 @@ func (a *Authorizer) decide(r Request, from source) Decision {
 	return d
 }
 
-func decideSigned(presented string, from source) Decision {
+func decideSigned(presented []byte, from source) Decision {
 	claims, err := from.verify(presented)
 	if err != nil {
 		return denyInvalid(err)

@@ -79,7 +79,7 @@ func TestDecisions(t *testing.T) {
 		"a key that no header can carry":            {[]string{"Bearer " + w.sign(t, odd)}, 401, "broken_key"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := w.door.Decide(t.Context(), extauthz.Request{Authorization: c.lines})
+			d := w.door.Decide(t.Context(), extauthz.Request{Authorization: lines(c.lines...)})
 			if d.Reason != c.reason {
 				t.Errorf("reason = %s, want %s", d.Reason, c.reason)
 			}
@@ -129,7 +129,7 @@ func TestWhatAClientClaimsMustNotContradictItsKey(t *testing.T) {
 		{"color", "blue", true}, // means nothing: it is removed on the way
 	} {
 		d := w.door.Decide(t.Context(), extauthz.Request{
-			Authorization: []string{"Bearer " + text},
+			Authorization: lines("Bearer " + text),
 			Claimed:       []gateway.HeaderValue{{Name: "namespace", Value: "agents:run-1"}, {Name: c.name, Value: c.value}},
 		})
 		if d.Allowed() != c.allowed {

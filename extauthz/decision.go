@@ -9,7 +9,7 @@ import (
 
 // Request is what the decision depends on.
 type Request struct {
-	Authorization []string              // every Authorization line, as the client sent it
+	Authorization [][]byte              // every Authorization line, as the client sent it; read, and not kept
 	Claimed       []gateway.HeaderValue // what the client said under the trusted prefix; Name is what follows the prefix, such as "namespace"
 	Unreadable    error                 // why the rest could not be read; nil: it was
 }

@@ -1,6 +1,7 @@
 package extauthz
 
 import (
+	"bytes"
 	"net/http"
 	"strings"
 
@@ -11,34 +12,47 @@ import (
 type Presented struct {
 	Request   Request
 	Forged    []string // headers of the gateway's that the client sent, by their names as they arrived
-	RequestID string   // x-request-id: what access logs and backends know the request by
+	RequestID []byte   // x-request-id: what access logs and backends know the request by
 }
 
 // claimedNames are where Envoy shows what it stripped from under the trusted prefix.
 var claimedNames = gateway.ClaimedHeaders()
 
+var authorization, requestID = []byte("authorization"), []byte("x-request-id")
+
 // Reads says whether Add looks at the lines of a name; an adapter may leave out all others.
-func Reads(name string, names gateway.Headers) bool {
-	return strings.EqualFold(name, "authorization") || strings.EqualFold(name, "x-request-id") || names.Owns(name) || claimedNames.Owns(name)
+func Reads(name []byte, names gateway.Headers) bool {
+	return bytes.EqualFold(name, authorization) || bytes.EqualFold(name, requestID) || names.Owns(string(name)) || claimedNames.Owns(string(name))
 }
 
-// Add reads one header line.
-func (p *Presented) Add(name, value string, names gateway.Headers) {
+// Add reads one header line. It keeps value as it is, and no copy.
+func (p *Presented) Add(name, value []byte, names gateway.Headers) {
 	switch {
-	case strings.EqualFold(name, "authorization"):
+	case bytes.EqualFold(name, authorization):
 		p.Request.Authorization = append(p.Request.Authorization, value)
-	case strings.EqualFold(name, "x-request-id"):
+	case bytes.EqualFold(name, requestID):
 		p.RequestID = value
-	case names.Owns(name):
-		p.claim(name, name[len(names.Prefix):], value)
-	case claimedNames.Owns(name):
-		p.claim(name, name[len(claimedNames.Prefix):], value)
+	case names.Owns(string(name)):
+		p.claim(string(name), names.Prefix, string(value))
+	case claimedNames.Owns(string(name)):
+		p.claim(string(name), claimedNames.Prefix, string(value))
 	}
 }
 
-func (p *Presented) claim(name, suffix, value string) {
+func (p *Presented) claim(name, prefix, value string) {
 	p.Forged = append(p.Forged, name)
-	p.Request.Claimed = append(p.Request.Claimed, gateway.HeaderValue{Name: suffix, Value: value})
+	p.Request.Claimed = append(p.Request.Claimed, gateway.HeaderValue{Name: name[len(prefix):], Value: value})
+}
+
+// Clone returns a copy that shares no memory with the lines that were added.
+func (p *Presented) Clone() Presented {
+	c := *p
+	c.RequestID = bytes.Clone(p.RequestID)
+	c.Request.Authorization = nil
+	for _, line := range p.Request.Authorization {
+		c.Request.Authorization = append(c.Request.Authorization, bytes.Clone(line))
+	}
+	return c
 }
 
 // ReadRequest reads the headers of an HTTP request.
@@ -46,7 +60,7 @@ func ReadRequest(h http.Header, names gateway.Headers) Presented {
 	var p Presented
 	for name, values := range h {
 		for _, value := range values {
-			p.Add(name, value, names)
+			p.Add([]byte(name), []byte(value), names)
 		}
 	}
 	return p

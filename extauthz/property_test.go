@@ -232,7 +232,7 @@ func FuzzNothingButAMintedKeyIsAllowed(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		d := w.door.Decide(t.Context(), extauthz.Request{Authorization: []string{line}})
+		d := w.door.Decide(t.Context(), extauthz.Request{Authorization: lines(line)})
 		if !d.Allowed() {
 			if d.Denial.Status < 400 || d.Reason == extauthz.ReasonAllowed {
 				t.Errorf("%q: %+v", line, d)

@@ -8,7 +8,7 @@ import (
 
 // source is where a decision takes what it needs to know: from memory, or from wherever it is.
 type source interface {
-	verify(presented string) (key.Claims, error)
+	verify(presented []byte) (key.Claims, error)
 	status(id string) (Status, error)
 }
 
@@ -17,7 +17,7 @@ type memory struct {
 	statuses Statuses
 }
 
-func (m memory) verify(presented string) (key.Claims, error) { return m.keys.Recall(presented) }
+func (m memory) verify(presented []byte) (key.Claims, error) { return m.keys.Recall(presented) }
 
 func (m memory) status(id string) (Status, error) { return m.statuses.Recall(id) }
 
@@ -27,7 +27,7 @@ type asking struct {
 	statuses Statuses
 }
 
-func (a asking) verify(presented string) (key.Claims, error) { return a.keys.Verify(a.ctx, presented) }
+func (a asking) verify(presented []byte) (key.Claims, error) { return a.keys.Verify(a.ctx, presented) }
 
 func (a asking) status(id string) (Status, error) { return a.statuses.Status(a.ctx, id) }
 

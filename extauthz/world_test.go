@@ -122,7 +122,15 @@ func (w *world) revoke(t testing.TB, id string) {
 // ask presents a key.
 func (w *world) ask(t testing.TB, text string) extauthz.Decision {
 	t.Helper()
-	return w.door.Decide(t.Context(), extauthz.Request{Authorization: []string{"Bearer " + text}})
+	return w.door.Decide(t.Context(), extauthz.Request{Authorization: lines("Bearer " + text)})
+}
+
+// lines are Authorization lines.
+func lines(texts ...string) (out [][]byte) {
+	for _, text := range texts {
+		out = append(out, []byte(text))
+	}
+	return out
 }
 
 // together runs f n times at once and waits for all.

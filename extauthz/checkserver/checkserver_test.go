@@ -24,16 +24,20 @@ import (
 	"sallyport/gateway"
 )
 
-// decide is a Decider that keeps what it was asked.
+// decide is a Decider that keeps what it was asked, unless it knows its answer beforehand.
 type decide struct {
 	asked extauthz.Request
 	say   extauthz.Decision
+	known bool
 }
 
 // Begin implements checkserver.Decider.
-func (d *decide) Begin(r extauthz.Request) (extauthz.Decision, func(context.Context) extauthz.Decision) {
+func (d *decide) Begin(extauthz.Request) (extauthz.Decision, bool) { return d.say, d.known }
+
+// Continue implements checkserver.Decider.
+func (d *decide) Continue(_ context.Context, r extauthz.Request) extauthz.Decision {
 	d.asked = r
-	return d.say, nil
+	return d.say
 }
 
 var allowed = extauthz.Decision{
@@ -106,7 +110,7 @@ func TestEveryLineReachesTheDecisionAsItWasSent(t *testing.T) {
 		"authorization", "Bearer a", "Authorization", "Bearer \xff", "accept", "x",
 		"x-sallyport-namespace", "n1", "X-Sallyport_Agent", "a1", "sallyport-claimed-session", "s1",
 	))
-	if !slices.Equal(d.asked.Authorization, []string{"Bearer a", "Bearer \xff"}) {
+	if got := bytes.Join(d.asked.Authorization, []byte("|")); string(got) != "Bearer a|Bearer \xff" {
 		t.Errorf("authorization = %q", d.asked.Authorization)
 	}
 	want := []gateway.HeaderValue{{Name: "namespace", Value: "n1"}, {Name: "Agent", Value: "a1"}, {Name: "session", Value: "s1"}}
@@ -118,12 +122,19 @@ func TestEveryLineReachesTheDecisionAsItWasSent(t *testing.T) {
 func TestAnEnvoyThatSendsAMapIsUnderstoodToo(t *testing.T) {
 	d := &decide{say: allowed}
 	check(t, d, requestWith(&authv3.AttributeContext_HttpRequest{Headers: map[string]string{"authorization": "Bearer a", "x-sallyport-agent": "b"}}))
-	if !slices.Equal(d.asked.Authorization, []string{"Bearer a"}) || len(d.asked.Claimed) != 1 {
+	if len(d.asked.Authorization) != 1 || string(d.asked.Authorization[0]) != "Bearer a" || len(d.asked.Claimed) != 1 {
 		t.Errorf("%+v", d.asked)
 	}
 	check(t, d, &authv3.CheckRequest{}) // and one that sends nothing does no harm
 	if d.asked.Authorization != nil || d.asked.Claimed != nil {
 		t.Errorf("%+v", d.asked)
+	}
+}
+
+func TestWhatIsKnownIsAnsweredAtOnce(t *testing.T) {
+	d := &decide{say: allowed, known: true}
+	if out, _ := check(t, d, rawRequest("authorization", "Bearer a")); out.GetOkResponse() == nil || d.asked.Authorization != nil {
+		t.Errorf("%v, after waiting for %v", out, d.asked)
 	}
 }
 
@@ -215,6 +226,7 @@ func TestServeAnswersHealthAndFinishesWhatItHasBegun(t *testing.T) {
 type waits func() extauthz.Decision
 
 // Begin implements checkserver.Decider.
-func (w waits) Begin(extauthz.Request) (extauthz.Decision, func(context.Context) extauthz.Decision) {
-	return extauthz.Decision{}, func(context.Context) extauthz.Decision { return w() }
-}
+func (w waits) Begin(extauthz.Request) (extauthz.Decision, bool) { return extauthz.Decision{}, false }
+
+// Continue implements checkserver.Decider.
+func (w waits) Continue(context.Context, extauthz.Request) extauthz.Decision { return w() }

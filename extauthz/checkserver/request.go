@@ -1,6 +1,7 @@
 package checkserver
 
 import (
+	"bytes"
 	"fmt"
 
 	"sallyport/extauthz"
@@ -10,25 +11,35 @@ import (
 // question is what is read of a check: what the decision needs, what must go, and what the log tells of the request.
 type question struct {
 	extauthz.Presented
-	asked extauthz.Asked
+	method, path []byte
 }
 
 // usualLines are Authorization and x-request-id.
 const usualLines = 2
 
-// decode reads a CheckRequest in its wire form. One that cannot be read is a question too, so that it is decided, counted
-// and logged like any other, and answered with a denial: an error would leave it to Envoy's failure_mode_allow.
-func decode(bytes []byte, names gateway.Headers) *question {
-	q := &question{}
+// decode reads a CheckRequest in its wire form; what it returns are pieces of that. One that cannot be read is a question
+// too, so that it is decided, counted and logged like any other, and answered with a denial: an error would leave it to
+// Envoy's failure_mode_allow.
+func decode(wire []byte, names gateway.Headers) question {
+	var q question
 	c := checkRequest{names: names, raw: make([]line, 0, usualLines)}
-	w := wire{bytes, string(bytes)}
-	if err := c.read(w.message(), 0); err != nil {
+	if err := c.read(message{wire, 0, len(wire)}, 0); err != nil {
 		q.Request.Unreadable = fmt.Errorf("read the CheckRequest: %w", err)
 		return q
 	}
 	for _, l := range c.lines() {
 		q.Add(l.name, l.value, names)
 	}
-	q.asked = extauthz.Asked{Method: c.method, Path: c.path, RequestID: q.RequestID}
+	q.method, q.path = c.method, c.path
 	return q
+}
+
+// clone returns a copy that does not need the wire form.
+func (q *question) clone() question {
+	return question{q.Presented.Clone(), bytes.Clone(q.method), bytes.Clone(q.path)}
+}
+
+// asked is what the log tells of it.
+func (q *question) asked() extauthz.Asked {
+	return extauthz.Asked{Method: string(q.method), Path: string(q.path), RequestID: string(q.RequestID)}
 }

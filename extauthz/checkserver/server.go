@@ -15,9 +15,10 @@ import (
 	"sallyport/internal/unary"
 )
 
-// Decider decides, or says how to go on if it has to wait: *extauthz.Authorizer.
+// Decider decides: *extauthz.Authorizer. Begin does not wait, and leaves to Continue what it does not know.
 type Decider interface {
-	Begin(r extauthz.Request) (extauthz.Decision, func(context.Context) extauthz.Decision)
+	Begin(r extauthz.Request) (d extauthz.Decision, known bool)
+	Continue(ctx context.Context, r extauthz.Request) extauthz.Decision
 }
 
 // Service answers Envoy's checks.
@@ -35,19 +36,24 @@ func NewService(d Decider, names gateway.Headers, log *extauthz.DecisionLog) *Se
 // check is envoy.service.auth.v3.Authorization/Check.
 func (s *Service) check(ctx context.Context, wire []byte) ([]byte, unary.Later, error) {
 	q := decode(wire, s.names)
-	d, later := s.decider.Begin(q.Request)
-	if later != nil {
-		return nil, func(ctx context.Context) ([]byte, error) { return s.answer(ctx, q, later(ctx)) }, nil
+	if d, known := s.decider.Begin(q.Request); known {
+		answer, err := s.answer(ctx, &q, d)
+		return answer, nil, err
 	}
-	answer, err := s.answer(ctx, q, d)
-	return answer, nil, err
+	return nil, s.later(q.clone()), nil // wire is the connection's again
+}
+
+func (s *Service) later(q question) unary.Later {
+	return func(ctx context.Context) ([]byte, error) {
+		return s.answer(ctx, &q, s.decider.Continue(ctx, q.Request))
+	}
 }
 
 // answer logs and encodes a decision. Its error says that it cannot be sent, and no header that Envoy lets through brings
 // that about.
 func (s *Service) answer(ctx context.Context, q *question, d extauthz.Decision) ([]byte, error) {
 	if s.log.Wants(d) {
-		s.log.Write(ctx, d, q.asked)
+		s.log.Write(ctx, d, q.asked())
 	}
 	if d.Allowed() {
 		return encodeAllowed(d, s.names, q.Forged), nil

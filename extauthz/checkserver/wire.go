@@ -8,6 +8,7 @@ package checkserver
 // counts, a list goes on, and a key of a map has the value that came last. Fields that nobody reads are skipped unread.
 
 import (
+	"bytes"
 	"errors"
 	"unicode/utf8"
 
@@ -42,11 +43,11 @@ var (
 )
 
 // line is a header line.
-type line struct{ name, value string }
+type line struct{ name, value []byte }
 
-// checkRequest is what is read of a CheckRequest.
+// checkRequest is what is read of a CheckRequest. Its texts are pieces of the wire form.
 type checkRequest struct {
-	method, path string
+	method, path []byte
 	raw          []line // of header_map, where every line is as it came (encode_raw_headers)
 	mapped       []line // of headers, where the lines of one name are joined with commas
 	rawAtAll     bool   // header_map has lines, also such as are not kept
@@ -54,7 +55,7 @@ type checkRequest struct {
 }
 
 // keeps says whether a line is kept: only those that the decision looks at are.
-func (c *checkRequest) keeps(name string) bool { return extauthz.Reads(name, c.names) }
+func (c *checkRequest) keeps(name []byte) bool { return extauthz.Reads(name, c.names) }
 
 // read adds to c what m says, which is depth steps down wayToHTTP. After an error nothing of c may be used.
 func (c *checkRequest) read(m message, depth int) error {
@@ -80,9 +81,9 @@ func (c *checkRequest) read(m message, depth int) error {
 func (c *checkRequest) readHTTP(f field) (err error) {
 	switch f.number {
 	case httpMethod:
-		c.method, err = f.value.string()
+		c.method, err = f.value.utf8()
 	case httpPath:
-		c.path, err = f.value.string()
+		c.path, err = f.value.utf8()
 	case httpHeaders:
 		err = c.readMapped(f.value)
 	case httpHeaderMap:
@@ -105,7 +106,7 @@ func (c *checkRequest) readHeaderMap(m message) error {
 			return err
 		}
 		c.rawAtAll = true
-		if raw != "" {
+		if len(raw) > 0 {
 			value = raw
 		}
 		if c.keeps(name) {
@@ -122,7 +123,7 @@ func (c *checkRequest) readMapped(m message) error {
 		return err
 	}
 	for i := range c.mapped {
-		if c.mapped[i].name == name {
+		if bytes.Equal(c.mapped[i].name, name) {
 			c.mapped[i].value = value
 			return nil
 		}
@@ -132,25 +133,25 @@ func (c *checkRequest) readMapped(m message) error {
 }
 
 // readPair reads a HeaderValue, or an entry of a map, which has no raw value.
-func readPair(m message) (name, value, raw string, err error) {
+func readPair(m message) (name, value, raw []byte, err error) {
 	for !m.empty() {
 		f, err := m.next()
 		if err != nil {
-			return "", "", "", err
+			return nil, nil, nil, err
 		}
 		if !f.delimited {
 			continue
 		}
 		switch f.number {
 		case pairKey:
-			name, err = f.value.string()
+			name, err = f.value.utf8()
 		case pairValue:
-			value, err = f.value.string()
+			value, err = f.value.utf8()
 		case pairRawValue:
-			raw = f.value.text()
+			raw = f.value.bytes()
 		}
 		if err != nil {
-			return "", "", "", err
+			return nil, nil, nil, err
 		}
 	}
 	return name, value, raw, nil
@@ -164,17 +165,10 @@ func (c *checkRequest) lines() []line {
 	return c.mapped
 }
 
-// wire is a whole CheckRequest, twice: protowire reads the bytes, and strings are cut out of the text, which is copied once
-// and not for each of them.
-type wire struct {
-	bytes []byte
-	text  string
-}
-
-// message is a piece of it: a message, a string, bytes or a map's entry. It moves by numbers alone, since moving pointers
-// costs more than reading whenever the garbage collector runs.
+// message is a piece of a CheckRequest: a message, a string, bytes or a map's entry. It moves by numbers alone, since moving
+// pointers costs more than reading whenever the garbage collector runs.
 type message struct {
-	of       *wire
+	of       []byte
 	from, to int
 }
 
@@ -185,13 +179,9 @@ type field struct {
 	value     message
 }
 
-func (w *wire) message() message { return message{w, 0, len(w.bytes)} }
-
 func (m *message) empty() bool { return m.from == m.to }
 
-func (m *message) bytes() []byte { return m.of.bytes[m.from:m.to] }
-
-func (m *message) text() string { return m.of.text[m.from:m.to] }
+func (m *message) bytes() []byte { return m.of[m.from:m.to:m.to] }
 
 // next takes the first field off m.
 func (m *message) next() (field, error) {
@@ -223,9 +213,10 @@ func (m *message) next() (field, error) {
 	return field{number, true, message{m.of, from, m.from}}, nil
 }
 
-func (m *message) string() (string, error) {
+// utf8 is bytes, of a string.
+func (m *message) utf8() ([]byte, error) {
 	if !utf8.Valid(m.bytes()) {
-		return "", errNotUTF8
+		return nil, errNotUTF8
 	}
-	return m.text(), nil
+	return m.bytes(), nil
 }

@@ -53,7 +53,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d := h.decider.Decide(r.Context(), asked.Request)
 	if h.log.Wants(d) {
 		method, path := original(r)
-		h.log.Write(r.Context(), d, extauthz.Asked{Method: method, Path: path, RequestID: asked.RequestID, Took: time.Since(began)})
+		h.log.Write(r.Context(), d, extauthz.Asked{Method: method, Path: path, RequestID: string(asked.RequestID), Took: time.Since(began)})
 	}
 	if !d.Allowed() {
 		gateway.WriteError(w, d.Denial)

@@ -1,6 +1,6 @@
 package key
 
-import "strings"
+import "bytes"
 
 // Reasons why a request presents no key.
 const (
@@ -12,22 +12,32 @@ const (
 // FromAuthorization returns the one key that the Authorization lines of a request present, or an *InvalidError. RFC 9110,
 // section 11.1: the case of the scheme does not count.
 func FromAuthorization(lines []string) (string, error) {
+	raw := make([][]byte, 0, len(lines))
+	for _, line := range lines {
+		raw = append(raw, []byte(line))
+	}
+	presented, err := FromRawAuthorization(raw)
+	return string(presented), err
+}
+
+// FromRawAuthorization is FromAuthorization without a copy: what it returns is a piece of the line.
+func FromRawAuthorization(lines [][]byte) ([]byte, error) {
 	if len(lines) == 0 {
-		return "", &InvalidError{ReasonNoKey}
+		return nil, &InvalidError{ReasonNoKey}
 	}
 	if len(lines) > 1 {
-		return "", &InvalidError{ReasonSeveralKeys}
+		return nil, &InvalidError{ReasonSeveralKeys}
 	}
-	scheme, rest, _ := strings.Cut(strings.TrimSpace(lines[0]), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return "", &InvalidError{ReasonWrongScheme}
+	scheme, rest, _ := bytes.Cut(bytes.TrimSpace(lines[0]), []byte(" "))
+	if !bytes.EqualFold(scheme, []byte("Bearer")) {
+		return nil, &InvalidError{ReasonWrongScheme}
 	}
-	rest = strings.TrimLeft(rest, " ")
-	if rest == "" {
-		return "", &InvalidError{ReasonNoKey}
+	rest = bytes.TrimLeft(rest, " ")
+	if len(rest) == 0 {
+		return nil, &InvalidError{ReasonNoKey}
 	}
-	if strings.Contains(rest, ",") { // two lines that a proxy joined: no key of ours has a comma
-		return "", &InvalidError{ReasonSeveralKeys}
+	if bytes.Contains(rest, []byte(",")) { // two lines that a proxy joined: no key of ours has a comma
+		return nil, &InvalidError{ReasonSeveralKeys}
 	}
 	return rest, nil
 }

@@ -44,7 +44,9 @@ func ParseSecret(presented string) (id string, ok bool) {
 }
 
 // LooksLikeSecret says whether presented claims to be an opaque key, well-formed or not.
-func LooksLikeSecret(presented string) bool { return strings.HasPrefix(presented, secretPrefix) }
+func LooksLikeSecret[T string | []byte](presented T) bool {
+	return len(presented) >= len(secretPrefix) && string(presented[:len(secretPrefix)]) == secretPrefix
+}
 
 // HashSecret returns what is stored of an opaque key.
 func HashSecret(text string) []byte {
