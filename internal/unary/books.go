@@ -46,6 +46,7 @@ func (c *conn) forget(s *stream) {
 	c.release(s)
 	if s.cancel != nil {
 		s.cancel() // what runs for it still holds it, and recycles it
+		c.givenUp++
 	} else {
 		c.recycle(s)
 	}

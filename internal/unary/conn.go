@@ -42,7 +42,7 @@ type conn struct {
 	window   int64  // bytes that the peer takes
 	initial  int64  // the same, of each new stream
 	buffered int    // bytes of requests that have not arrived whole
-	running  int    // calls that wait, those included that the peer has given up
+	givenUp  int    // calls that the peer has given up, and that run on: they count as streams do
 	ending   phase
 }
 

@@ -53,7 +53,7 @@ func (c *conn) begin(f *fields) (*stream, error) {
 	switch {
 	case !f.whole():
 		return nil, http2.StreamError{StreamID: f.id, Code: http2.ErrCodeProtocol}
-	case c.ending > announced || len(c.streams)+c.running >= maxStreams:
+	case c.ending > announced || len(c.streams)+c.givenUp >= maxStreams:
 		return nil, http2.StreamError{StreamID: f.id, Code: http2.ErrCodeRefusedStream} // it was not begun, and may be sent again
 	}
 	s := c.newStream()
@@ -186,15 +186,14 @@ func (c *conn) wait(s *stream, later Later) {
 	c.release(s)
 	ctx, cancel := context.WithTimeout(s.ctx, s.timeout)
 	s.cancel = cancel
-	c.running++
 	c.later.Go(func() {
 		defer cancel()
 		answer, err := later(ctx)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.running--
 		s.cancel = nil
 		if s.dead {
+			c.givenUp--
 			c.recycle(s)
 			return
 		}
