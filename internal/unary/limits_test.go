@@ -149,7 +149,8 @@ func TestHeadersHaveALimit(t *testing.T) {
 
 func TestMessagesOnTheirWayHaveALimitTogether(t *testing.T) {
 	const limit, part = 8 << 20, maxRequest - 1<<10
-	p := dial(t, unary.New(handlers(nil), options()))
+	p := dial(t, unary.New(handlers(nil), options()), initialWindow(1<<20))
+	p.must(p.WriteWindowUpdate(0, 1<<30))
 	half := message(make([]byte, maxRequest))[:part]
 	var ids []uint32
 	for id := uint32(1); len(ids)*part <= limit; id += 2 {
