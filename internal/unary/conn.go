@@ -164,9 +164,23 @@ func (c *conn) handshake() error {
 // streamWindow is what a peer may send of one request.
 func (s *Server) streamWindow() int64 { return int64(s.options.MaxRequestBytes) + streamSlack }
 
+// read reads a frame. Headers that the framer refuses were not decoded, which leaves both sides with different tables.
+func (c *conn) read() (http2.Frame, error) {
+	head, err := c.framer.ReadFrameHeader()
+	if err != nil {
+		return nil, err
+	}
+	f, err := c.framer.ReadFrameForHeader(head)
+	var reset http2.StreamError
+	if head.Type == http2.FrameHeaders && errors.As(err, &reset) {
+		return nil, http2.ConnectionError(reset.Code)
+	}
+	return f, err
+}
+
 // next reads and handles one frame. It says whether there may be more.
 func (c *conn) next() bool {
-	f, err := c.framer.ReadFrame()
+	f, err := c.read()
 	if err == nil {
 		err = c.handle(f)
 	}

@@ -36,7 +36,7 @@ func TestAnAnswerComesInPiecesAsThePeerHasRoom(t *testing.T) {
 			request := []byte("an answer of thirty-five characters") // and five before it
 			p.ask(1, method, request)
 			var got []byte
-			f := p.of(1) // the headers wait for nothing
+			p.of(1) // the headers wait for nothing
 			for step, c := range []struct {
 				send func() error
 				want int // bytes of the answer that this lets through
@@ -50,9 +50,10 @@ func TestAnAnswerComesInPiecesAsThePeerHasRoom(t *testing.T) {
 				{func() error { return p.WriteSettings(initialWindow(1000)) }, 22},
 			} {
 				p.must(c.send())
-				for arrived := 0; arrived < c.want; arrived += len(f.data) {
-					f = p.of(1)
+				for arrived := 0; arrived < c.want; {
+					f := p.of(1)
 					got = append(got, f.data...)
+					arrived += len(f.data)
 				}
 				if more := sizes(p.roundTrip()); len(more) > 0 && step < 6 {
 					t.Fatalf("step %d: %v bytes more than there is room for", step, more)

@@ -22,6 +22,7 @@ type rawPeer struct {
 	encoder       *hpack.Encoder
 	block         bytes.Buffer
 	frames        chan frame // received; closed at the end of the connection
+	patience      time.Duration
 }
 
 // frame is one that was received. Fields that its type does not have are zero.
@@ -61,7 +62,7 @@ func (l *pipes) dial(t testing.TB, settings ...http2.Setting) *rawPeer {
 }
 
 func newPeer(t testing.TB, conn net.Conn) *rawPeer {
-	p := &rawPeer{t: t, conn: conn, Framer: http2.NewFramer(conn, nil), frames: make(chan frame, manyFrames)}
+	p := &rawPeer{t: t, conn: conn, Framer: http2.NewFramer(conn, nil), frames: make(chan frame, manyFrames), patience: 30 * time.Second}
 	p.encoder = hpack.NewEncoder(&p.block)
 	p.AllowIllegalWrites = true
 	go p.read()
@@ -107,7 +108,7 @@ func (p *rawPeer) must(err error) {
 // until skips frames to one that is wanted.
 func (p *rawPeer) until(what string, wanted func(frame) bool) frame {
 	p.t.Helper()
-	patience := time.After(30 * time.Second)
+	patience := time.After(p.patience)
 	for {
 		select {
 		case f, ok := <-p.frames:
