@@ -80,6 +80,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	for {
 		conn, err := accept(ctx, l, places)
 		if ctx.Err() != nil {
+			if err == nil { // it came at the same time
+				_ = conn.Close()
+			}
 			timer := time.AfterFunc(s.options.Drain, abort)
 			defer timer.Stop()
 			open.Wait()
