@@ -23,7 +23,7 @@ func observed(watcher stats.Handler, method string, h Handler) Handler {
 			return answer, nil, err
 		}
 		return nil, func(waiting context.Context) ([]byte, error) {
-			answer, err := later(withValues{waiting, ctx})
+			answer, err := later(withValues{waiting, ctx}) //nolint:contextcheck // it is a context
 			end(err)
 			return answer, err
 		}, nil
