@@ -29,9 +29,9 @@ const (
 	storeTimeout = 2 * time.Second
 )
 
-// KeyReader reads one key from the store: keystore.Store.
+// KeyReader reads from the store what a door needs of one key: keystore.Store.
 type KeyReader interface {
-	Key(ctx context.Context, id string) (keystore.Record, error)
+	Introspect(ctx context.Context, id string) (keystore.Introspection, error)
 }
 
 // RevocationOptions configures NewRevocationCache.
@@ -205,7 +205,7 @@ func (c *RevocationCache) read(ctx context.Context, id string) (Status, error) {
 		return e.status, nil
 	}
 	c.mu.Unlock()
-	record, err := c.store.Key(ctx, id)
+	found, err := c.store.Introspect(ctx, id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.counts.reads++
@@ -218,7 +218,7 @@ func (c *RevocationCache) read(ctx context.Context, id string) (Status, error) {
 		c.counts.failures++
 		return Status{}, fmt.Errorf("ask the key store: %w", err)
 	}
-	st := statusOf(record)
+	st := statusOf(found)
 	c.keep(id, st, readAt, pushes == c.pushes)
 	return st, nil
 }
@@ -262,12 +262,12 @@ func (c *RevocationCache) Forget() {
 	c.unknown.Purge()
 }
 
-func statusOf(r keystore.Record) Status {
+func statusOf(i keystore.Introspection) Status {
 	return Status{
-		State:     r.State(),
-		RevokedAt: r.RevokedAt,
+		State:     i.State,
+		RevokedAt: i.RevokedAt,
 		Identity: compact(gateway.Identity{
-			Namespace: r.Namespace, Tenant: r.Tenant, Agent: r.Agent, Session: r.Session, KeyID: r.ID,
+			Namespace: i.Namespace, Tenant: i.Tenant, Agent: i.Agent, Session: i.Session, KeyID: i.ID,
 		}),
 	}
 }

@@ -29,12 +29,12 @@ type countingStore struct {
 	hold  atomic.Pointer[func()]
 }
 
-func (s *countingStore) Key(ctx context.Context, id string) (keystore.Record, error) {
+func (s *countingStore) Introspect(ctx context.Context, id string) (keystore.Introspection, error) {
 	s.reads.Add(1)
 	if err := s.down.Load(); err != nil {
-		return keystore.Record{}, *err
+		return keystore.Introspection{}, *err
 	}
-	r, err := s.Store.Key(ctx, id)
+	r, err := s.Store.Introspect(ctx, id)
 	if hold := s.hold.Load(); hold != nil {
 		(*hold)() // after the read: what it saw may be old by the time it is told
 	}

@@ -61,16 +61,16 @@ type watchedStore struct {
 	stall              atomic.Pointer[chan struct{}] // reads of keys wait until it is closed
 }
 
-func (s *watchedStore) Key(ctx context.Context, id string) (keystore.Record, error) {
+func (s *watchedStore) Introspect(ctx context.Context, id string) (keystore.Introspection, error) {
 	s.keyReads.Add(1)
 	if stall := s.stall.Load(); stall != nil {
 		select {
 		case <-*stall:
 		case <-ctx.Done():
-			return keystore.Record{}, ctx.Err()
+			return keystore.Introspection{}, ctx.Err()
 		}
 	}
-	return s.Store.Key(ctx, id)
+	return s.Store.Introspect(ctx, id)
 }
 
 func (s *watchedStore) VerificationKeys(ctx context.Context) ([]key.VerificationKey, error) {

@@ -68,6 +68,9 @@ type Store interface {
 	AddKey(ctx context.Context, r Record) error
 	// Key returns ErrNotFound for an unknown id.
 	Key(ctx context.Context, id string) (Record, error)
+	// Introspect reads of a key what a door needs at every key that it has not seen, which is half of what Key reads. It
+	// returns ErrNotFound for an unknown id.
+	Introspect(ctx context.Context, id string) (Introspection, error)
 	// Keys returns every key, the oldest first.
 	Keys(ctx context.Context) ([]Record, error)
 	// Revoke ends a key for a reason. Revoking again changes nothing; an unknown id is ErrNotFound.

@@ -47,6 +47,23 @@ func (s *postgresStore) Key(ctx context.Context, id string) (r Record, err error
 	return r, nil
 }
 
+func (s *postgresStore) Introspect(ctx context.Context, id string) (i Introspection, err error) {
+	if !isText(id) {
+		return Introspection{}, ErrNotFound
+	}
+	err = s.read(ctx, func(ctx context.Context) error { // pgx prepares it, once on each connection
+		i, err = scanPostgresIntrospection(s.db.QueryRowContext(ctx, "SELECT "+introspectedColumns+" FROM keys WHERE id = $1", id), id)
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return Introspection{}, ErrNotFound
+	}
+	if err != nil {
+		return Introspection{}, fmt.Errorf("introspect key: %w", err)
+	}
+	return i, nil
+}
+
 func (s *postgresStore) Keys(ctx context.Context) ([]Record, error) {
 	return s.list(ctx, "ORDER BY created_at, id")
 }
@@ -100,6 +117,17 @@ func scanPostgresKey(row scanner) (Record, error) {
 	r.CreatedAt = r.CreatedAt.UTC()
 	r.ExpiresAt, r.RevokedAt = fromInstant(expires), fromInstant(revoked)
 	return r, nil
+}
+
+func scanPostgresIntrospection(row scanner, id string) (Introspection, error) {
+	var expires, revoked sql.NullTime
+	i := Introspection{ID: id}
+	if err := row.Scan(&i.Kind, &i.Namespace, &i.Tenant, &i.Agent, &i.Session, &i.SecretHash, &expires, &revoked); err != nil {
+		return Introspection{}, err
+	}
+	i.Revoked = revoked.Valid
+	i.ExpiresAt, i.RevokedAt = fromInstant(expires), fromInstant(revoked)
+	return i, nil
 }
 
 func instant(t time.Time) sql.NullTime { return sql.NullTime{Time: t, Valid: !t.IsZero()} }

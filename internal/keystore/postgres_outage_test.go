@@ -69,7 +69,7 @@ func TestAnOutageIsNoUnknownKeyAndEndsAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 { // so that several connections are open
 		wg.Go(func() {
-			if _, err := s.Key(ctx, "x"); err != nil {
+			if _, err := s.Introspect(ctx, "x"); err != nil {
 				t.Error(err)
 			}
 		})
@@ -81,9 +81,10 @@ func TestAnOutageIsNoUnknownKeyAndEndsAtOnce(t *testing.T) {
 		t.Error("the watch ended without an error")
 	}
 	for name, call := range map[string]func() error{
-		"Key":    func() error { _, err := s.Key(ctx, "x"); return err },
-		"Revoke": func() error { return s.Revoke(ctx, "x", "", time.Now()) },
-		"Ping":   func() error { return s.Ping(ctx) },
+		"Key":        func() error { _, err := s.Key(ctx, "x"); return err },
+		"Introspect": func() error { _, err := s.Introspect(ctx, "x"); return err },
+		"Revoke":     func() error { return s.Revoke(ctx, "x", "", time.Now()) },
+		"Ping":       func() error { return s.Ping(ctx) },
 	} {
 		began := time.Now()
 		if err := call(); err == nil || errors.Is(err, keystore.ErrNotFound) {
@@ -94,7 +95,7 @@ func TestAnOutageIsNoUnknownKeyAndEndsAtOnce(t *testing.T) {
 		}
 	}
 	server.Resume(t)
-	_, err := s.Key(ctx, "x")
+	_, err := s.Introspect(ctx, "x")
 	ok(t, err)
 	ok(t, s.Revoke(ctx, "x", "", time.Now()))
 }
@@ -108,7 +109,7 @@ func TestARestartFailsNoReaderAfterIt(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
-				if _, err := s.Key(ctx, "x"); err != nil {
+				if _, err := s.Introspect(ctx, "x"); err != nil {
 					t.Error(err)
 				}
 			})

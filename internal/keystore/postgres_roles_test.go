@@ -38,7 +38,7 @@ func TestExtauthzReadsAndListensAndChangesNothing(t *testing.T) {
 	ok(t, w.AddKey(ctx, static("y")))
 
 	ok(t, r.Ping(ctx))
-	if _, err := r.Key(ctx, "x"); err != nil {
+	if _, err := r.Introspect(ctx, "x"); err != nil {
 		t.Error(err)
 	}
 	if list, err := r.VerificationKeys(ctx); err != nil || len(list) != 1 {

@@ -20,9 +20,9 @@ var migrations embed.FS
 
 // sqliteStore keeps the keys of one host in one file, which several processes may share.
 type sqliteStore struct {
-	db    *sqlite.DB
-	reads *keyReads
-	now   func() time.Time
+	db             *sqlite.DB
+	introspections *introspections
+	now            func() time.Time
 
 	mu       sync.Mutex
 	watchers map[*sqliteWatch]struct{}
@@ -40,16 +40,16 @@ func openSQLite(ctx context.Context, path string, now func() time.Time) (*sqlite
 	if err != nil {
 		return nil, fmt.Errorf("open key store: %w", err)
 	}
-	byID, err := db.Read.PrepareContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE id = ?")
+	byID, err := db.Read.PrepareContext(ctx, "SELECT "+introspectedColumns+" FROM keys WHERE id = ?")
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open key store: %w", err), db.Close())
 	}
-	return &sqliteStore{db: db, reads: newKeyReads(byID), now: now, watchers: map[*sqliteWatch]struct{}{}}, nil
+	return &sqliteStore{db: db, introspections: newIntrospections(byID), now: now, watchers: map[*sqliteWatch]struct{}{}}, nil
 }
 
 func (s *sqliteStore) Close() error {
-	s.reads.stop()
-	return errors.Join(s.db.Close(), s.reads.await())
+	s.introspections.stop()
+	return errors.Join(s.db.Close(), s.introspections.await())
 }
 
 func (s *sqliteStore) Ping(ctx context.Context) error {
@@ -78,7 +78,7 @@ func (s *sqliteStore) AddKey(ctx context.Context, r Record) error {
 }
 
 func (s *sqliteStore) Key(ctx context.Context, id string) (Record, error) {
-	r, err := s.reads.key(ctx, id)
+	r, err := scanKey(s.db.Read.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE id = ?", id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return Record{}, ErrNotFound
 	}

@@ -24,6 +24,17 @@ type State struct {
 	ExpiresAt  time.Time // zero: never
 }
 
+// Introspection is what is stored of a key that whoever is shown it has to know: whether it counts, and whose it is.
+type Introspection struct {
+	State
+	RevokedAt time.Time // zero: not revoked
+	ID        string
+	Namespace string // empty for Admin
+	Tenant    string
+	Agent     string
+	Session   string
+}
+
 // State returns the key's.
 func (r Record) State() State {
 	return State{Kind: r.Kind, SecretHash: r.SecretHash, Revoked: r.Revoked(), ExpiresAt: r.ExpiresAt}

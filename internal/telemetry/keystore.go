@@ -49,6 +49,13 @@ func (s tracedStore) Key(ctx context.Context, id string) (_ keystore.Record, err
 	return s.Store.Key(ctx, id)
 }
 
+// Introspect implements keystore.Store.
+func (s tracedStore) Introspect(ctx context.Context, id string) (_ keystore.Introspection, err error) {
+	ctx, span := s.start(ctx, "SELECT")
+	defer func() { end(span, err) }()
+	return s.Store.Introspect(ctx, id)
+}
+
 // Revoke implements keystore.Store.
 func (s tracedStore) Revoke(ctx context.Context, id, reason string, at time.Time) (err error) {
 	ctx, span := s.start(ctx, "UPDATE")

@@ -193,6 +193,10 @@ func (s store) AddKey(context.Context, keystore.Record) error { return s.err }
 
 func (s store) Key(context.Context, string) (keystore.Record, error) { return keystore.Record{}, s.err }
 
+func (s store) Introspect(context.Context, string) (keystore.Introspection, error) {
+	return keystore.Introspection{}, s.err
+}
+
 func (s store) Revoke(context.Context, string, string, time.Time) error { return s.err }
 
 func (s store) RevokeMatching(context.Context, keystore.Selector, string, time.Time) ([]keystore.Record, error) {
@@ -207,6 +211,10 @@ func TestKeyStoreSpansSayWhatWasDone(t *testing.T) {
 		"a key is added": {"INSERT", func(ctx context.Context, s keystore.Store) error { return s.AddKey(ctx, keystore.Record{}) }},
 		"a key is read": {"SELECT", func(ctx context.Context, s keystore.Store) error {
 			_, err := s.Key(ctx, "1")
+			return err
+		}},
+		"a key is introspected": {"SELECT", func(ctx context.Context, s keystore.Store) error {
+			_, err := s.Introspect(ctx, "1")
 			return err
 		}},
 		"a key is revoked": {"UPDATE", func(ctx context.Context, s keystore.Store) error { return s.Revoke(ctx, "1", "", time.Time{}) }},

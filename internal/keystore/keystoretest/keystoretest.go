@@ -68,9 +68,13 @@ func Run(t *testing.T, prepare Factory) {
 
 	t.Run("an unknown id is not found", func(t *testing.T) {
 		s := prepare(t)(now)
-		for _, id := range []string{"nope", "\x00\xff"} {
+		must(t, s.AddKey(ctx, signed("a")))
+		for _, id := range []string{"nope", "", "A", "a ", "a\x00", "a\x00b", "\x00\xff"} {
 			if _, err := s.Key(ctx, id); !errors.Is(err, keystore.ErrNotFound) {
 				t.Errorf("Key(%q) = %v", id, err)
+			}
+			if _, err := s.Introspect(ctx, id); !errors.Is(err, keystore.ErrNotFound) {
+				t.Errorf("Introspect(%q) = %v", id, err)
 			}
 			if err := s.Revoke(ctx, id, "", start); !errors.Is(err, keystore.ErrNotFound) {
 				t.Errorf("Revoke(%q) = %v", id, err)
@@ -126,6 +130,7 @@ func Run(t *testing.T, prepare Factory) {
 		}
 	})
 
+	runIntrospection(t, prepare)
 	runPods(t, prepare)
 	runSelectors(t, prepare)
 
@@ -167,6 +172,9 @@ func Run(t *testing.T, prepare Factory) {
 		if _, err := s.Key(ctx, "a"); !errors.Is(err, keystore.ErrNotFound) {
 			t.Errorf("the expired key is still there: %v", err)
 		}
+		if _, err := s.Introspect(ctx, "a"); !errors.Is(err, keystore.ErrNotFound) {
+			t.Errorf("the expired key is still introspected: %v", err)
+		}
 		must(t, s.Revoke(ctx, "admin", "", start))
 		select {
 		case got := <-ids:
@@ -187,6 +195,9 @@ func Run(t *testing.T, prepare Factory) {
 		}
 		if _, err := s.Key(ctx, "a"); err == nil || errors.Is(err, keystore.ErrNotFound) {
 			t.Errorf("Key = %v: an outage is not an unknown key", err)
+		}
+		if _, err := s.Introspect(ctx, "a"); err == nil || errors.Is(err, keystore.ErrNotFound) {
+			t.Errorf("Introspect = %v: an outage is not an unknown key", err)
 		}
 	})
 }

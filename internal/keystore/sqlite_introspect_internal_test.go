@@ -24,8 +24,8 @@ func TestACallerWaitsForABusyFileNoLongerThanItWantsTo(t *testing.T) {
 		}
 		release = append(release, c.Close)
 	}
-	for range 2 * keyReaders { // at first each reader waits for a connection, and then all of them do
-		if _, err := s.Key(gone, "any"); !errors.Is(err, context.Canceled) {
+	for range 2 * introspectors { // at first each reader waits for a connection, and then all of them do
+		if _, err := s.Introspect(gone, "any"); !errors.Is(err, context.Canceled) {
 			t.Errorf("err = %v", err)
 		}
 	}
@@ -34,7 +34,7 @@ func TestACallerWaitsForABusyFileNoLongerThanItWantsTo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Key(t.Context(), "any"); !errors.Is(err, ErrNotFound) {
+	if _, err := s.Introspect(t.Context(), "any"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("when the file is free again: %v", err)
 	}
 }
