@@ -110,8 +110,8 @@ func (c *conn) serve() {
 		c.end(c.server.options.ConnectionAgeGrace)
 	})
 	defer age.Stop()
-	if c.handshake() == nil {
-		for c.next() {
+	if c.handshake() == nil && c.next(c.greet) {
+		for c.next(c.handle) {
 		}
 	}
 	c.lingering()
@@ -119,7 +119,7 @@ func (c *conn) serve() {
 
 var errNotHTTP2 = errors.New("not HTTP/2")
 
-// handshake greets, and reads the client's preface. Its first frame, which must be its settings, is read by next.
+// handshake sends the server's settings, and reads the client's preface.
 func (c *conn) handshake() error {
 	_ = c.net.SetReadDeadline(time.Now().Add(handshakeTimeout))
 	c.mu.Lock()
@@ -144,14 +144,14 @@ func (c *conn) handshake() error {
 		c.fail(http2.ErrCodeProtocol)
 		return errNotHTTP2
 	}
-	f, err := c.framer.ReadFrame()
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+// greet handles the peer's first frame, which must be its settings.
+func (c *conn) greet(f http2.Frame) error {
 	settings, ok := f.(*http2.SettingsFrame)
 	if !ok || settings.IsAck() {
-		c.fail(http2.ErrCodeProtocol)
-		return errNotHTTP2
+		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,10 +179,10 @@ func (c *conn) read() (http2.Frame, error) {
 }
 
 // next reads and handles one frame. It says whether there may be more.
-func (c *conn) next() bool {
+func (c *conn) next(handle func(http2.Frame) error) bool {
 	f, err := c.read()
 	if err == nil {
-		err = c.handle(f)
+		err = handle(f)
 	}
 	var (
 		broken http2.ConnectionError

@@ -158,3 +158,30 @@ func TestAFrameOutOfPlaceEndsTheConnection(t *testing.T) {
 		})
 	}
 }
+
+func TestAFirstFrameThatIsNotGoodSettingsEndsTheConnection(t *testing.T) {
+	for name, c := range map[string]struct {
+		send func(p *rawPeer) error
+		want http2.ErrCode
+	}{
+		"none":                       {func(p *rawPeer) error { return p.WritePing(false, [8]byte{}) }, http2.ErrCodeProtocol},
+		"an acknowledgement":         {func(p *rawPeer) error { return p.WriteSettingsAck() }, http2.ErrCodeProtocol},
+		"a window that is too large": {func(p *rawPeer) error { return p.WriteSettings(initialWindow(1 << 31)) }, http2.ErrCodeFlowControl},
+		"half a setting":             {func(p *rawPeer) error { return p.WriteRawFrame(http2.FrameSettings, 0, 0, []byte{0, 4, 0}) }, http2.ErrCodeFrameSize},
+		"settings of a stream":       {func(p *rawPeer) error { return p.WriteRawFrame(http2.FrameSettings, 0, 1, nil) }, http2.ErrCodeProtocol},
+		"a frame longer than may be": {func(p *rawPeer) error { return p.WriteRawFrame(99, 0, 0, make([]byte, maxFrame+1)) }, http2.ErrCodeFrameSize},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newPipes()
+			serveOn(t, unary.New(handlers(nil), options()), l)
+			p := newPeer(t, l.connect(t))
+			if _, err := p.conn.Write([]byte(http2.ClientPreface)); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.send(p) // the server may have closed before the last byte
+			if code := p.fails(); code != c.want {
+				t.Errorf("it ended with %v", code)
+			}
+		})
+	}
+}

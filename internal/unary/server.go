@@ -96,7 +96,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		open.Go(func() {
 			defer func() { <-places }()
 			defer context.AfterFunc(ctx, c.drain)()
-			c.serve() //nolint:contextcheck // its calls outlast ctx, as long as Drain says
+			c.serve()
 		})
 	}
 }
