@@ -207,3 +207,15 @@ func TestPaddingCountsAsFlow(t *testing.T) {
 		p.works(3)
 	})
 }
+
+// A peer cannot know yet that a call was refused while it still sends what belongs to it (RFC 9113, 5.1).
+func TestWhatComesAfterARefusalCostsTheCallAlone(t *testing.T) {
+	p := dial(t, unary.New(handlers(nil), options()))
+	p.call(1, methodNow, false)
+	p.must(p.WriteData(1, false, []byte{0, 0xff, 0xff, 0xff, 0xff})) // is refused at once
+	p.must(p.WriteData(1, false, []byte("more of it")))
+	p.must(p.WriteWindowUpdate(1, 1))
+	p.headers(1, true, "x-checksum", "1")
+	p.must(p.WriteRSTStream(1, http2.ErrCodeCancel))
+	p.works(3)
+}

@@ -46,6 +46,8 @@ func (c *conn) begin(f *fields) (*stream, error) {
 	switch {
 	case f.id%2 == 0:
 		return nil, http2.ConnectionError(http2.ErrCodeProtocol)
+	case f.id <= c.last && f.end && !f.pseudo: // trailers of a call that was refused before they came
+		return nil, http2.StreamError{StreamID: f.id, Code: http2.ErrCodeStreamClosed}
 	case f.id <= c.last:
 		return nil, http2.ConnectionError(http2.ErrCodeStreamClosed)
 	}
