@@ -39,6 +39,7 @@ type conn struct {
 	streams  map[uint32]*stream
 	free     []*stream
 	last     uint32 // the highest stream that the peer has begun
+	told     uint32 // the highest that it was told will be answered
 	window   int64  // bytes that the peer takes
 	initial  int64  // the same, of each new stream
 	buffered int    // bytes of requests that have not arrived whole
@@ -71,7 +72,7 @@ const (
 )
 
 func newConn(s *Server, nc net.Conn, calls context.Context) *conn { //nolint:revive // not the context of this call
-	c := &conn{server: s, net: nc, streams: map[uint32]*stream{}, window: initialWindow, initial: initialWindow, credit: connWindow}
+	c := &conn{server: s, net: nc, streams: map[uint32]*stream{}, window: initialWindow, initial: initialWindow, credit: connWindow, told: maxWindow}
 	c.ctx, c.cancel = context.WithCancel(peer.NewContext(calls, &peer.Peer{Addr: nc.RemoteAddr()}))
 	c.framer = http2.NewFramer(&c.out, bufio.NewReaderSize(reader{c}, readBuffer))
 	c.fields.keep = s.options.Metadata
@@ -254,7 +255,8 @@ func (c *conn) ping(f *http2.PingFrame) error {
 	}
 	if f.Data == drainPing && c.ending == announced {
 		c.ending = closing
-		err := c.framer.WriteGoAway(c.last, http2.ErrCodeNo, nil)
+		c.told = c.last
+		err := c.framer.WriteGoAway(c.told, http2.ErrCodeNo, nil)
 		c.finishIfIdle()
 		return err
 	}

@@ -46,7 +46,7 @@ func (c *conn) finishIfIdle() {
 func (c *conn) fail(code http2.ErrCode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.framer.WriteGoAway(c.last, code, nil) == nil {
+	if c.framer.WriteGoAway(min(c.last, c.told), code, nil) == nil { // never more than it was told (RFC 9113, 6.8)
 		c.finish()
 	}
 }

@@ -201,6 +201,26 @@ func TestAPeerThatDoesNotHearOfTheEndIsLeft(t *testing.T) {
 	}
 }
 
+func TestTheLastCallThatIsAnsweredIsNeverALaterOneThanWasSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := options()
+		o.ConnectionAge = 2 * time.Second
+		w := newWaits(o)
+		p := dial(t, w.Server)
+		p.ask(1, methodLater, nil)
+		goaway := func(f frame) bool { return f.Type == http2.FrameGoAway }
+		p.until("a GOAWAY", goaway)
+		p.must(p.WritePing(true, [8]byte{'d', 'r', 'a', 'i', 'n'}))
+		p.until("a GOAWAY", goaway)
+		p.ask(3, methodNow, nil) // is refused
+		p.must(p.WriteData(5, true, nil))
+		if broken := p.until("a GOAWAY", goaway); broken.code != http2.ErrCodeProtocol || broken.last != 1 {
+			t.Errorf("%+v", broken)
+		}
+		p.isOver()
+	})
+}
+
 // lateListener accepts once more when the server has been told to end.
 type lateListener struct {
 	*pipes
