@@ -9,6 +9,7 @@ import (
 const (
 	spareStreams = 64
 	spareBody    = 64 << 10 // bytes
+	maxSettings  = 100      // of one frame; there are seven
 )
 
 func (c *conn) newStream() *stream {
@@ -70,10 +71,13 @@ func (c *conn) recycle(s *stream) {
 func (c *conn) windowUpdate(f *http2.WindowUpdateFrame) error {
 	n := int64(f.Increment)
 	if f.StreamID == 0 {
+		waited := c.window == 0 // else what waits waits for its own window
 		if c.window += n; c.window > maxWindow {
 			return http2.ConnectionError(http2.ErrCodeFlowControl)
 		}
-		c.sendAll()
+		if waited {
+			c.sendAll()
+		}
 		return nil
 	}
 	if f.StreamID > c.last {
@@ -94,6 +98,10 @@ func (c *conn) settings(f *http2.SettingsFrame) error {
 	if f.IsAck() {
 		return nil
 	}
+	if f.NumSettings() > maxSettings { // each may change every stream's window
+		return http2.ConnectionError(http2.ErrCodeEnhanceYourCalm)
+	}
+	before := c.initial
 	err := f.ForeachSetting(func(s http2.Setting) error {
 		if err := s.Valid(); err != nil {
 			return err
@@ -111,7 +119,9 @@ func (c *conn) settings(f *http2.SettingsFrame) error {
 		return err
 	}
 	_ = c.framer.WriteSettingsAck()
-	c.sendAll()
+	if c.initial > before {
+		c.sendAll()
+	}
 	return nil
 }
 

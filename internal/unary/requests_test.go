@@ -140,6 +140,7 @@ func TestAFrameOutOfPlaceEndsTheConnection(t *testing.T) {
 		"a push": {func(p *rawPeer) error {
 			return p.WritePushPromise(http2.PushPromiseParam{StreamID: 1, PromiseID: 2, BlockFragment: []byte{0x82}, EndHeaders: true})
 		}, http2.ErrCodeProtocol},
+		"settings without end":      {func(p *rawPeer) error { return p.WriteSettings(make([]http2.Setting, 101)...) }, http2.ErrCodeEnhanceYourCalm}, // CVE-2019-9515
 		"a frame that is too long":  {func(p *rawPeer) error { return p.WriteRawFrame(99, 0, 0, make([]byte, maxFrame+1)) }, http2.ErrCodeFrameSize},
 		"a continuation of nothing": {func(p *rawPeer) error { return p.WriteContinuation(1, true, nil) }, http2.ErrCodeProtocol},
 		"headers that nobody decodes": {func(p *rawPeer) error {
