@@ -14,6 +14,13 @@ func TestACompactIdentityIsTheSame(t *testing.T) {
 		{Namespace: "a:b:c", Tenant: "a", Agent: "b:c", Session: "s"},
 		{Namespace: "other", Tenant: "agents", Agent: "run-1", Session: "s", KeyID: "k"},
 		{Namespace: ":"},
+		{Tenant: "a"},
+		{Agent: "a"},
+		{Session: "s"},
+		{KeyID: "k"},
+		{Namespace: "a:", Tenant: "a"},
+		{Namespace: ":a", Agent: "a", KeyID: "k"},
+		{Namespace: "ä:日本", Tenant: "ä", Agent: "日本", Session: "\x00\xff", KeyID: "k"},
 	} {
 		if got := compact(id); got != id {
 			t.Errorf("%+v became %+v", id, got)

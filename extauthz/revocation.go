@@ -49,6 +49,7 @@ type RevocationOptions struct {
 type RevocationCache struct {
 	store  KeyReader
 	now    func() time.Time
+	began  time.Time
 	ttl    atomic.Int64 // nanoseconds
 	flight singleflight.Group
 
@@ -58,13 +59,6 @@ type RevocationCache struct {
 	pushes  uint64                            // revocations heard of so far
 	counts  counts
 	size    int
-}
-
-type entry struct {
-	status  Status
-	readAt  time.Time // before the read began: the answer may be that old
-	shadow  shadow    // when each of the other TTLs would have read it
-	refused bool      // since it was revoked
 }
 
 // NewRevocationCache returns an empty cache over store.
@@ -80,7 +74,7 @@ func NewRevocationCache(store KeyReader, opts RevocationOptions) (*RevocationCac
 	if err != nil {
 		return nil, fmt.Errorf("cache of unknown keys: %w", err)
 	}
-	c := &RevocationCache{store: store, now: opts.Now, entries: entries, unknown: unknown, size: opts.Size}
+	c := &RevocationCache{store: store, now: opts.Now, began: opts.Now(), entries: entries, unknown: unknown, size: opts.Size}
 	c.ttl.Store(int64(opts.TTL))
 	return c, nil
 }
@@ -151,11 +145,12 @@ func (c *RevocationCache) cached(id string, now time.Time) (Status, error) {
 		}
 		c.counts.hits++
 		c.counts.shadow.ask(&e.shadow, now)
-		if e.status.Revoked && !e.refused {
+		st := e.status()
+		if e.revoked && !e.refused {
 			e.refused = true
-			c.counts.refuse(e.status, now)
+			c.counts.refuse(st, now)
 		}
-		return e.status, nil
+		return st, nil
 	}
 	if at, hit := c.unknown.Get(id); hit {
 		if age := now.Sub(at); age >= 0 && age < unknownTTL {
@@ -185,14 +180,19 @@ func (c *RevocationCache) cachedOrMissed(id string) (Status, error) {
 // fresh says whether an entry may still be believed. A revoked key stays revoked; everything else is good for the TTL in
 // force now, whatever it was when the entry was made, and a clock that went back makes an entry stale rather than immortal.
 func (c *RevocationCache) fresh(e *entry, now time.Time) bool {
-	if e.status.Revoked {
+	if e.revoked {
 		return true
 	}
-	age := now.Sub(e.readAt)
+	age := c.age(e, now)
 	if age < 0 || age >= time.Duration(c.ttl.Load()) {
 		return false
 	}
-	return e.status.ExpiresAt.IsZero() || now.Before(e.status.ExpiresAt)
+	return e.expires == never || now.UnixMicro() < int64(e.expires)
+}
+
+// age is how old an answer may be. It goes by the monotonic clock where now does.
+func (c *RevocationCache) age(e *entry, now time.Time) time.Duration {
+	return now.Sub(c.began) - e.readAt
 }
 
 func (c *RevocationCache) read(ctx context.Context, id string) (Status, error) {
@@ -202,7 +202,7 @@ func (c *RevocationCache) read(ctx context.Context, id string) (Status, error) {
 	e, ok := c.entries.Peek(id)
 	if ok && c.fresh(e, readAt) { // another read ended after this caller had looked and before its own began
 		defer c.mu.Unlock()
-		return e.status, nil
+		return e.status(), nil
 	}
 	c.mu.Unlock()
 	found, err := c.store.Introspect(ctx, id)
@@ -219,13 +219,13 @@ func (c *RevocationCache) read(ctx context.Context, id string) (Status, error) {
 		return Status{}, fmt.Errorf("ask the key store: %w", err)
 	}
 	st := statusOf(found)
-	c.keep(id, st, readAt, pushes == c.pushes)
+	c.keep(id, &st, readAt, pushes == c.pushes)
 	return st, nil
 }
 
 // keep wants c.mu. A revocation that was pushed during the read may be newer than what was read: then the answer serves
 // this once, unless it says revoked itself.
-func (c *RevocationCache) keep(id string, st Status, readAt time.Time, current bool) {
+func (c *RevocationCache) keep(id string, st *Status, readAt time.Time, current bool) {
 	if !st.Revoked && !current {
 		return
 	}
@@ -233,12 +233,14 @@ func (c *RevocationCache) keep(id string, st Status, readAt time.Time, current b
 	if !known {
 		e = &entry{}
 		c.counts.shadow.ask(&e.shadow, readAt)
-		c.entries.Add(st.Identity.KeyID, e) // not id, which may be a piece of a whole request
 	}
-	e.status, e.readAt = st, readAt
+	e.set(st, readAt.Sub(c.began))
+	if !known {
+		c.entries.Add(e.owner.identity().KeyID, e) // not id, which may be a piece of a whole request
+	}
 	if st.Revoked && !e.refused {
 		e.refused = true
-		c.counts.refuse(st, c.now())
+		c.counts.refuse(*st, c.now())
 	}
 }
 
@@ -249,7 +251,7 @@ func (c *RevocationCache) Revoke(id string, at time.Time) {
 	defer c.mu.Unlock()
 	c.pushes++
 	if e, ok := c.entries.Peek(id); ok {
-		e.status.Revoked, e.status.RevokedAt = true, at
+		e.revoked, e.revokedAt = true, instantOf(at)
 	}
 }
 
@@ -266,8 +268,6 @@ func statusOf(i keystore.Introspection) Status {
 	return Status{
 		State:     i.State,
 		RevokedAt: i.RevokedAt,
-		Identity: compact(gateway.Identity{
-			Namespace: i.Namespace, Tenant: i.Tenant, Agent: i.Agent, Session: i.Session, KeyID: i.ID,
-		}),
+		Identity:  gateway.Identity{Namespace: i.Namespace, Tenant: i.Tenant, Agent: i.Agent, Session: i.Session, KeyID: i.ID},
 	}
 }

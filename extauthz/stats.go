@@ -104,8 +104,8 @@ func (c *RevocationCache) Stats() Stats {
 		Reads: c.counts.reads, Failures: c.counts.failures, Lag: c.counts.lag,
 	}
 	for _, e := range c.entries.Values() {
-		if !e.status.Revoked && c.fresh(e, now) {
-			s.OldestTrusted = max(s.OldestTrusted, now.Sub(e.readAt))
+		if !e.revoked && c.fresh(e, now) {
+			s.OldestTrusted = max(s.OldestTrusted, c.age(e, now))
 		}
 	}
 	for i, ttl := range shadowTTLs {
