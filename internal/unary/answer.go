@@ -28,24 +28,29 @@ var (
 
 // respond begins the answer to a call, and ends it if the peer has room.
 func (c *conn) respond(s *stream, message []byte, err error) {
-	var plain *plainError
 	switch {
 	case c.ending == finished:
 		c.forget(s)
-		return
-	case err == nil:
+	case err != nil:
+		c.respondError(s, err)
+	default:
 		c.writeHeaders(s.id, false, statusOK, contentGRPC)
 		s.answer = binary.BigEndian.AppendUint32(append(s.answer[:0], 0), uint32(len(message)))
 		s.answer = append(s.answer, message...)
 		s.trailers = true
-	case errors.As(err, &plain):
-		c.writeHeaders(s.id, false, hpack.HeaderField{Name: ":status", Value: strconv.Itoa(plain.status)}, contentText)
-		s.answer = append(s.answer[:0], plain.text...)
-	default:
+		c.send(s)
+	}
+}
+
+func (c *conn) respondError(s *stream, err error) {
+	var plain *plainError
+	if !errors.As(err, &plain) {
 		c.writeStatus(s, err)
 		c.sentAll(s)
 		return
 	}
+	c.writeHeaders(s.id, false, hpack.HeaderField{Name: ":status", Value: strconv.Itoa(plain.status)}, contentText)
+	s.answer = append(s.answer[:0], plain.text...)
 	c.send(s)
 }
 

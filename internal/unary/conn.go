@@ -172,11 +172,19 @@ func (c *conn) read() (http2.Frame, error) {
 		return nil, err
 	}
 	f, err := c.framer.ReadFrameForHeader(head)
-	var reset http2.StreamError
-	if head.Type == http2.FrameHeaders && errors.As(err, &reset) {
-		return nil, http2.ConnectionError(reset.Code)
+	if err != nil && head.Type == http2.FrameHeaders {
+		err = ofConnection(err)
 	}
 	return f, err
+}
+
+// ofConnection makes the error of a stream one of the whole connection.
+func ofConnection(err error) error {
+	var reset http2.StreamError
+	if errors.As(err, &reset) {
+		return http2.ConnectionError(reset.Code)
+	}
+	return err
 }
 
 // next reads and handles one frame. It says whether there may be more.
@@ -185,6 +193,16 @@ func (c *conn) next(handle func(http2.Frame) error) bool {
 	if err == nil {
 		err = handle(f)
 	}
+	if err != nil && !c.survives(err) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ending < finished
+}
+
+// survives tells the peer what was wrong. It says whether that ended one call alone.
+func (c *conn) survives(err error) bool {
 	var (
 		broken http2.ConnectionError
 		reset  http2.StreamError
@@ -195,19 +213,13 @@ func (c *conn) next(handle func(http2.Frame) error) bool {
 		defer c.mu.Unlock()
 		c.last = max(c.last, reset.StreamID)
 		c.reset(reset.StreamID, reset.Code)
-		return c.ending < finished
+		return true
 	case errors.As(err, &broken):
 		c.fail(http2.ErrCode(broken))
-		return false
 	case errors.Is(err, http2.ErrFrameTooLarge):
 		c.fail(http2.ErrCodeFrameSize)
-		return false
-	case err != nil:
-		return false
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ending < finished
+	return false
 }
 
 // handle wants an http2.StreamError for what ends one call, and an http2.ConnectionError for what ends all of them.
