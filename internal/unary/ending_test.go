@@ -201,6 +201,44 @@ func TestAPeerThatDoesNotHearOfTheEndIsLeft(t *testing.T) {
 	}
 }
 
+func TestTheEndOfTheServerIsSaidAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newPipes()
+		r := serveOn(t, unary.New(handlers(nil), options()), l)
+		p := l.dial(t)
+		p.works(1)
+		began := time.Now()
+		r.stop()
+		p.until("a GOAWAY", func(f frame) bool { return f.Type == http2.FrameGoAway })
+		p.must(p.WritePing(true, [8]byte{'d', 'r', 'a', 'i', 'n'}))
+		p.isOver()
+		if took := time.Since(began); took != 0 {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+func TestAPeerThatGoesAwayEndsWhatRunsForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan error, 1)
+		began := make(chan struct{})
+		p := dial(t, unary.New(map[string]unary.Handler{methodLater: func(context.Context, []byte) ([]byte, unary.Later, error) {
+			return nil, func(ctx context.Context) ([]byte, error) {
+				close(began)
+				<-ctx.Done()
+				ended <- ctx.Err()
+				return nil, ctx.Err()
+			}, nil
+		}}, options()))
+		p.ask(1, methodLater, nil)
+		<-began
+		_ = p.conn.Close()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("its context ended with %v", err)
+		}
+	})
+}
+
 func TestTheLastCallThatIsAnsweredIsNeverALaterOneThanWasSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := options()

@@ -213,6 +213,12 @@ func TestWhatComesAfterARefusalCostsTheCallAlone(t *testing.T) {
 	p := dial(t, unary.New(handlers(nil), options()))
 	p.call(1, methodNow, false)
 	p.must(p.WriteData(1, false, []byte{0, 0xff, 0xff, 0xff, 0xff})) // is refused at once
+	if a := p.answers(1)[1]; a.fields["grpc-status"] != "8" {
+		t.Errorf("%+v", a)
+	}
+	if f := p.of(1); f.Type != http2.FrameRSTStream || f.code != http2.ErrCodeNo {
+		t.Errorf("it was not told that it need not send the rest: %+v", f)
+	}
 	p.must(p.WriteData(1, false, []byte("more of it")))
 	p.must(p.WriteWindowUpdate(1, 1))
 	p.headers(1, true, "x-checksum", "1")
