@@ -150,11 +150,13 @@ func (h *history) setBack(d time.Duration) {
 }
 
 func (h *history) restart() {
+	h.cache.Close()
 	var err error
 	h.cache, err = extauthz.NewRevocationCache(h.store, extauthz.RevocationOptions{TTL: h.ttl, Size: 100, Now: h.Now})
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	h.t.Cleanup(h.cache.Close)
 	h.verified.Close()
 	verifier := key.NewVerifier(key.NewKeySet(h.store, h.Now), key.DefaultIssuer, key.DefaultAudience, h.Now)
 	if h.verified, err = extauthz.NewVerifiedCache(verifier, 100, h.Now); err != nil {

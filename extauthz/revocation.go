@@ -2,14 +2,12 @@ package extauthz
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
-	"golang.org/x/sync/singleflight"
 
 	"sallyport/gateway"
 	"sallyport/internal/keystore"
@@ -24,9 +22,6 @@ const (
 	// asks the store each time nor grows the process.
 	unknownTTL  = 2 * time.Second
 	unknownSize = 4096
-
-	// storeTimeout bounds one read of the store. A caller stops waiting when its own time is up.
-	storeTimeout = 2 * time.Second
 )
 
 // KeyReader reads from the store what a door needs of one key: keystore.Store.
@@ -47,21 +42,22 @@ type RevocationOptions struct {
 // It is a thin layer over simplelru rather than golang-lru's expirable, which has one TTL fixed for good, reads the wall
 // clock itself, and whose Add renews an entry.
 type RevocationCache struct {
-	store  KeyReader
-	now    func() time.Time
-	began  time.Time
-	ttl    atomic.Int64 // nanoseconds
-	flight singleflight.Group
+	store   KeyReader
+	readers *readers
+	now     func() time.Time
+	began   time.Time
+	ttl     atomic.Int64 // nanoseconds
 
-	mu      sync.Mutex
-	entries *simplelru.LRU[string, *entry]
-	unknown *simplelru.LRU[string, time.Time] // id → when it was found not to exist
-	pushes  uint64                            // revocations heard of so far
-	counts  counts
-	size    int
+	mu       sync.Mutex
+	entries  *simplelru.LRU[string, *entry]
+	unknown  *simplelru.LRU[string, time.Time] // id → when it was found not to exist
+	readings map[string]*reading               // that whoever asks may wait for
+	pushes   uint64                            // revocations heard of so far
+	counts   counts
+	size     int
 }
 
-// NewRevocationCache returns an empty cache over store.
+// NewRevocationCache returns an empty cache over store. Close it in the end.
 func NewRevocationCache(store KeyReader, opts RevocationOptions) (*RevocationCache, error) {
 	if err := checkTTL(opts.TTL); err != nil {
 		return nil, err
@@ -74,10 +70,14 @@ func NewRevocationCache(store KeyReader, opts RevocationOptions) (*RevocationCac
 	if err != nil {
 		return nil, fmt.Errorf("cache of unknown keys: %w", err)
 	}
-	c := &RevocationCache{store: store, now: opts.Now, began: opts.Now(), entries: entries, unknown: unknown, size: opts.Size}
+	c := &RevocationCache{store: store, now: opts.Now, began: opts.Now(), entries: entries, unknown: unknown, size: opts.Size, readings: map[string]*reading{}}
+	c.readers = startReaders(c.read)
 	c.ttl.Store(int64(opts.TTL))
 	return c, nil
 }
+
+// Close ends the cache's goroutines; the last of them when what it reads was read, or could not be.
+func (c *RevocationCache) Close() { c.readers.close() }
 
 // SetTTL changes the TTL for what is cached already too.
 func (c *RevocationCache) SetTTL(ttl time.Duration) error {
@@ -117,24 +117,23 @@ func (c *RevocationCache) Recall(id string) (Status, error) {
 
 // Status implements Statuses.
 func (c *RevocationCache) Status(ctx context.Context, id string) (Status, error) {
-	if st, err := c.cachedOrMissed(id); err != ErrNotInMemory { //nolint:errorlint // cached does not wrap it
+	now := c.now()
+	c.mu.Lock()
+	st, err := c.cached(id, now)
+	if err != ErrNotInMemory { //nolint:errorlint // cached does not wrap it
+		c.mu.Unlock()
 		return st, err
 	}
-	// The read outlives a caller that gives up: others wait for it, and the next request finds its answer.
-	result := c.flight.DoChan(id, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-		defer cancel()
-		return c.read(ctx, id)
-	})
-	select {
-	case <-ctx.Done():
-		return Status{}, fmt.Errorf("wait for the key store: %w", context.Cause(ctx))
-	case r := <-result:
-		if r.Err != nil {
-			return Status{}, r.Err
-		}
-		return r.Val.(Status), nil //nolint:forcetypeassert // read returns nothing else
+	c.counts.misses++
+	if e, stale := c.entries.Peek(id); stale { // it stays: it knows when the other TTLs would have read
+		c.counts.shadow.ask(&e.shadow, now)
 	}
+	r, begin := c.join(ctx, id, now)
+	c.mu.Unlock()
+	if begin {
+		c.readers.begin(r)
+	}
+	return r.wait(ctx)
 }
 
 // cached answers from memory, or with ErrNotInMemory if it has nothing fresh. It wants c.mu.
@@ -162,21 +161,6 @@ func (c *RevocationCache) cached(id string, now time.Time) (Status, error) {
 	return Status{}, ErrNotInMemory
 }
 
-// cachedOrMissed is cached, and counts that the store has to be read.
-func (c *RevocationCache) cachedOrMissed(id string) (Status, error) {
-	now := c.now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	st, err := c.cached(id, now)
-	if err == ErrNotInMemory { //nolint:errorlint // cached does not wrap it
-		c.counts.misses++
-		if e, stale := c.entries.Peek(id); stale { // it stays: it knows when the other TTLs would have read
-			c.counts.shadow.ask(&e.shadow, now)
-		}
-	}
-	return st, err
-}
-
 // fresh says whether an entry may still be believed. A revoked key stays revoked; everything else is good for the TTL in
 // force now, whatever it was when the entry was made, and a clock that went back makes an entry stale rather than immortal.
 func (c *RevocationCache) fresh(e *entry, now time.Time) bool {
@@ -195,46 +179,19 @@ func (c *RevocationCache) age(e *entry, now time.Time) time.Duration {
 	return now.Sub(c.began) - e.readAt
 }
 
-func (c *RevocationCache) read(ctx context.Context, id string) (Status, error) {
-	readAt := c.now()
-	c.mu.Lock()
-	pushes := c.pushes
-	e, ok := c.entries.Peek(id)
-	if ok && c.fresh(e, readAt) { // another read ended after this caller had looked and before its own began
-		defer c.mu.Unlock()
-		return e.status(), nil
-	}
-	c.mu.Unlock()
-	found, err := c.store.Introspect(ctx, id)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.counts.reads++
-	switch {
-	case errors.Is(err, keystore.ErrNotFound):
-		c.entries.Remove(id)
-		c.unknown.Add(id, readAt)
-		return Status{}, keystore.ErrNotFound
-	case err != nil:
-		c.counts.failures++
-		return Status{}, fmt.Errorf("ask the key store: %w", err)
-	}
-	st := statusOf(found)
-	c.keep(id, &st, readAt, pushes == c.pushes)
-	return st, nil
-}
-
 // keep wants c.mu. A revocation that was pushed during the read may be newer than what was read: then the answer serves
 // this once, unless it says revoked itself.
-func (c *RevocationCache) keep(id string, st *Status, readAt time.Time, current bool) {
-	if !st.Revoked && !current {
+func (c *RevocationCache) keep(r *reading) {
+	st := &r.status
+	if !st.Revoked && r.pushes != c.pushes {
 		return
 	}
-	e, known := c.entries.Peek(id)
+	e, known := c.entries.Peek(r.id)
 	if !known {
 		e = &entry{}
-		c.counts.shadow.ask(&e.shadow, readAt)
+		c.counts.shadow.ask(&e.shadow, r.readAt)
 	}
-	e.set(st, readAt.Sub(c.began))
+	e.set(st, r.readAt.Sub(c.began))
 	if !known {
 		c.entries.Add(e.owner.identity().KeyID, e) // not id, which may be a piece of a whole request
 	}
@@ -246,9 +203,9 @@ func (c *RevocationCache) keep(id string, st *Status, readAt time.Time, current 
 
 // Revoke notes at once that a key was revoked, by this process or as the store pushed it.
 func (c *RevocationCache) Revoke(id string, at time.Time) {
-	c.flight.Forget(id) // whoever asks from now on must not be served by a read that began before
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	delete(c.readings, id) // whoever asks from now on must not be served by one that began before
 	c.pushes++
 	if e, ok := c.entries.Peek(id); ok {
 		e.revoked, e.revokedAt = true, instantOf(at)

@@ -201,6 +201,43 @@ func TestACallerWaitsNoLongerThanItMay(t *testing.T) {
 	}
 }
 
+func TestSlowReadsHoldUpNoOther(t *testing.T) {
+	w := newWorld(t)
+	const slow = 20
+	var arrived sync.WaitGroup
+	arrived.Add(slow)
+	goOn := make(chan struct{})
+	hold := func() { arrived.Done(); <-goOn }
+	w.store.hold.Store(&hold)
+	var wg sync.WaitGroup
+	for range slow {
+		id, _ := w.mint(t, time.Hour)
+		wg.Go(func() {
+			if _, err := w.cache.Status(t.Context(), id); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	arrived.Wait() // all are in the store at once
+	w.store.hold.Store(nil)
+	id, _ := w.mint(t, time.Hour)
+	if _, err := w.cache.Status(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+	close(goOn)
+	wg.Wait()
+}
+
+func TestAClosedCacheHasNoGoroutinesAndAnswersAllTheSame(t *testing.T) {
+	w := newWorld(t)
+	id, _ := w.mint(t, time.Hour)
+	w.cache.Close()
+	w.cache.Close()
+	if _, err := w.cache.Status(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestBadSizesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	for _, opts := range []extauthz.RevocationOptions{

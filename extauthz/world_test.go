@@ -72,6 +72,7 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(w.cache.Close)
 	w.verified, err = extauthz.NewVerifiedCache(key.NewVerifier(key.NewKeySet(w.store, w.Now), key.DefaultIssuer, key.DefaultAudience, w.Now), 100, w.Now)
 	if err != nil {
 		t.Fatal(err)

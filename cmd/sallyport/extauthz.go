@@ -156,7 +156,10 @@ func (d *door) apply(f doorFlags) error {
 	}, "the settings file")
 }
 
-func (d *door) close() { d.verified.Close() }
+func (d *door) close() {
+	d.verified.Close()
+	d.revoked.Close()
+}
 
 func (d *door) parts(l net.Listener) []part {
 	return []part{

@@ -103,6 +103,7 @@ func newReplica(t *testing.T, store keystore.Store, at *clock, names gateway.Hea
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(r.revoked.Close)
 	verifier := key.NewVerifier(key.NewKeySet(r.store, r.Now), key.DefaultIssuer, key.DefaultAudience, r.Now)
 	verified, err := extauthz.NewVerifiedCache(verifier, extauthz.DefaultVerifiedSize, r.Now)
 	if err != nil {

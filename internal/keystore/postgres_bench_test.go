@@ -66,6 +66,7 @@ func newDoors(b *testing.B, keys int) *doors {
 		}
 		cache, err := extauthz.NewRevocationCache(s, extauthz.RevocationOptions{TTL: time.Hour, Size: keys, Now: time.Now})
 		ok(b, err)
+		b.Cleanup(cache.Close)
 		d.caches = append(d.caches, cache)
 		revoked := func(id string, at time.Time) {
 			cache.Revoke(id, at)

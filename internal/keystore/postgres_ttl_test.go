@@ -18,6 +18,7 @@ func TestWithThePushChannelCutARevokedKeyIsRefusedWithinTheTTL(t *testing.T) {
 	now := func() time.Time { return began.Add(time.Duration(offset.Load())) }
 	cache, err := extauthz.NewRevocationCache(s, extauthz.RevocationOptions{TTL: extauthz.DefaultRevocationTTL, Size: 10, Now: now})
 	ok(t, err)
+	t.Cleanup(cache.Close)
 	revoked := func() bool {
 		t.Helper()
 		st, err := cache.Status(ctx, "x")
