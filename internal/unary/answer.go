@@ -80,7 +80,7 @@ func (c *conn) send(s *stream) {
 		return // there is none yet
 	}
 	for s.sent < len(s.answer) {
-		n := min(int64(len(s.answer)-s.sent), s.window, c.window, maxFrame)
+		n := min(int64(len(s.answer)-s.sent), c.initial+s.window, c.window, maxFrame)
 		if n <= 0 {
 			return
 		}

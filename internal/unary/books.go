@@ -7,9 +7,9 @@ import (
 // This file keeps account of streams and of what the peer takes. Everything here wants c.mu.
 
 const (
-	spareStreams = 64
-	spareBody    = 64 << 10 // bytes
-	maxSettings  = 100      // of one frame; there are seven
+	spareStreams = 32
+	spareBody    = 4 << 10 // bytes: a check that comes in pieces, or an answer
+	maxSettings  = 100     // of one frame; there are seven
 )
 
 func (c *conn) newStream() *stream {
@@ -57,6 +57,7 @@ func (c *conn) forget(s *stream) {
 // release lets go of a message.
 func (c *conn) release(s *stream) {
 	c.buffered -= len(s.body)
+	c.server.buffered.Add(-int64(len(s.body)))
 	s.body = s.body[:0]
 }
 
@@ -87,9 +88,10 @@ func (c *conn) windowUpdate(f *http2.WindowUpdateFrame) error {
 	if s == nil {
 		return nil
 	}
-	if s.window += n; s.window > maxWindow {
+	if s.window += n; c.initial+s.window > maxWindow {
 		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeFlowControl}
 	}
+	c.widest = max(c.widest, s.window)
 	c.send(s)
 	return nil
 }
@@ -98,7 +100,7 @@ func (c *conn) settings(f *http2.SettingsFrame) error {
 	if f.IsAck() {
 		return nil
 	}
-	if f.NumSettings() > maxSettings { // each may change every stream's window
+	if f.NumSettings() > maxSettings {
 		return http2.ConnectionError(http2.ErrCodeEnhanceYourCalm)
 	}
 	before := c.initial
@@ -125,14 +127,21 @@ func (c *conn) settings(f *http2.SettingsFrame) error {
 	return nil
 }
 
-// resize changes the window of streams, of those that are open too: it may go below zero (RFC 9113, 6.9.2).
+// resize changes the windows of all streams, which count from the initial one: they may go below zero, but not above their
+// bound (RFC 9113, 6.9.2). All of them are looked at only if one may have passed it, or it would cost a peer nothing to
+// have them looked at again and again.
 func (c *conn) resize(initial int64) error {
-	for _, s := range c.streams {
-		if s.window += initial - c.initial; s.window > maxWindow {
-			return http2.ConnectionError(http2.ErrCodeFlowControl)
-		}
-	}
 	c.initial = initial
+	if initial+c.widest <= maxWindow {
+		return nil
+	}
+	c.widest = 0
+	for _, s := range c.streams {
+		c.widest = max(c.widest, s.window)
+	}
+	if initial+c.widest > maxWindow {
+		return http2.ConnectionError(http2.ErrCodeFlowControl)
+	}
 	return nil
 }
 

@@ -28,7 +28,6 @@ type conn struct {
 	// Of the goroutine that reads:
 	decoder  *hpack.Decoder
 	fields   fields
-	credit   int64 // bytes that the peer may send
 	consumed int64 // bytes received for which it was not given new credit yet
 
 	mu       sync.Mutex // for all below, and for writing with framer
@@ -42,6 +41,7 @@ type conn struct {
 	told     uint32 // the highest that it was told will be answered
 	window   int64  // bytes that the peer takes
 	initial  int64  // the same, of each new stream
+	widest   int64  // stream.window was never above it
 	buffered int    // bytes of requests that have not arrived whole
 	givenUp  int    // calls that the peer has given up, and that run on: they count as streams do
 	ending   phase
@@ -58,7 +58,7 @@ const (
 )
 
 const (
-	readBuffer = 32 << 10
+	readBuffer = 16 << 10
 	// streamSlack lets a request arrive whole without a window update: gRPC's prefix, and some padding.
 	streamSlack = 1 << 10
 	// connWindow is what a peer may send of all requests together before it hears from the server.
@@ -72,7 +72,7 @@ const (
 )
 
 func newConn(s *Server, nc net.Conn, calls context.Context) *conn { //nolint:revive // not the context of this call
-	c := &conn{server: s, net: nc, streams: map[uint32]*stream{}, window: initialWindow, initial: initialWindow, credit: connWindow, told: maxWindow}
+	c := &conn{server: s, net: nc, streams: map[uint32]*stream{}, window: initialWindow, initial: initialWindow, told: maxWindow}
 	c.ctx, c.cancel = context.WithCancel(peer.NewContext(calls, &peer.Peer{Addr: nc.RemoteAddr()}))
 	c.framer = http2.NewFramer(&c.out, bufio.NewReaderSize(reader{c}, readBuffer))
 	c.fields.keep = s.options.Metadata
@@ -101,6 +101,7 @@ func (r reader) Read(p []byte) (int, error) {
 
 // serve reads until the connection ends, and returns when everything that ran for it has.
 func (c *conn) serve() {
+	defer c.leave()
 	defer c.later.Wait()
 	defer c.cancel()
 	defer c.net.Close() //nolint:errcheck // whatever it says, it is over

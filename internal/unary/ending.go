@@ -72,3 +72,6 @@ func (c *conn) lingering() {
 		_, _ = io.Copy(io.Discard, c.net)
 	}
 }
+
+// leave takes what had not arrived whole off the server's account.
+func (c *conn) leave() { c.server.buffered.Add(-int64(c.buffered)) }

@@ -104,7 +104,7 @@ func (f *fields) set(name, value string) bool {
 	default:
 		return false
 	}
-	if *to != "" {
+	if value == "" || *to != "" {
 		return false
 	}
 	*to = value

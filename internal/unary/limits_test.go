@@ -176,6 +176,46 @@ func TestMessagesOnTheirWayHaveALimitTogether(t *testing.T) {
 	p.works(last + 2)
 }
 
+func TestMessagesOnTheirWayHaveALimitOnAllConnections(t *testing.T) {
+	const limit, part = 32 << 20, maxRequest - 1<<10
+	l := newPipes()
+	serveOn(t, unary.New(handlers(nil), options()), l)
+	half := message(make([]byte, maxRequest))[:part]
+	send := func(p *rawPeer, id uint32) {
+		p.call(id, methodNow, false)
+		for rest := half; len(rest) > 0; rest = rest[min(maxFrame, len(rest)):] {
+			p.must(p.WriteData(id, false, rest[:min(maxFrame, len(rest))]))
+		}
+	}
+	const each = 5 << 20 / part // far below what one connection may have
+	var crowd []*rawPeer
+	for range limit / part / each {
+		p := l.dial(t)
+		for i := range uint32(each) {
+			send(p, 2*i+1)
+		}
+		crowd = append(crowd, p)
+	}
+	p := l.dial(t, initialWindow(1<<20)) // for an answer as long as its request
+	p.must(p.WriteWindowUpdate(0, 1<<20))
+	for i := range uint32(each) {
+		send(p, 2*i+1)
+	}
+	if a := p.answers(2*each - 1)[2*each-1]; a.fields["grpc-status"] != "8" {
+		t.Errorf("one too many was answered by %+v", a)
+	}
+	for _, q := range crowd {
+		_ = q.conn.Close()
+	}
+	id := uint32(2*each - 1)
+	eventually(t, "there is room again", func() bool {
+		id += 2
+		send(p, id)
+		p.must(p.WriteData(id, true, make([]byte, prefixed(maxRequest)-part)))
+		return p.answers(id)[id].fields["grpc-status"] == "0"
+	})
+}
+
 func TestMessagesThatHaveArrivedDoNotCountAsOnTheirWay(t *testing.T) {
 	const limit, size = 8 << 20, maxRequest
 	server, _, _, release := held()
@@ -192,7 +232,7 @@ func TestMessagesThatHaveArrivedDoNotCountAsOnTheirWay(t *testing.T) {
 }
 
 func TestAConnectionThatHasEndedLeavesItsPlace(t *testing.T) {
-	const most = 4096
+	const most = 1024
 	l := newPipes()
 	serveOn(t, unary.New(handlers(nil), options()), l)
 	for range most + 1 {

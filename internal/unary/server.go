@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -17,7 +18,8 @@ import (
 // is valid only until it returns. An error is best one of google.golang.org/grpc/status; its text goes to the caller.
 type Handler func(ctx context.Context, request []byte) (answer []byte, later Later, err error)
 
-// Later goes on with a call that has to wait. ctx ends at the call's deadline, or when the caller gives up.
+// Later goes on with a call that has to wait. ctx ends at the call's deadline, or when the caller gives up; Later must then
+// return soon, since Serve waits for it.
 type Later func(ctx context.Context) (answer []byte, err error)
 
 // Options of a Server.
@@ -38,10 +40,11 @@ type Options struct {
 // What one server takes on at most. Envoy has a connection for each of its worker threads, and asks for a stream for each
 // request that waits for an answer.
 const (
-	maxConnections = 4096
-	maxStreams     = 1024     // of one connection
-	maxBuffered    = 8 << 20  // bytes of requests that have not arrived whole, of one connection
-	maxHeaderBytes = 16 << 10 // of one call; Envoy sends a few hundred
+	maxConnections   = 1024
+	maxStreams       = 1024     // of one connection
+	maxBuffered      = 8 << 20  // bytes of requests that have not arrived whole, of one connection
+	maxBufferedInAll = 32 << 20 // the same, of all connections
+	maxHeaderBytes   = 16 << 10 // of one call; Envoy sends a few hundred
 )
 
 // How long a peer may keep the server waiting.
@@ -56,6 +59,7 @@ const (
 type Server struct {
 	handlers map[string]Handler
 	options  Options
+	buffered atomic.Int64 // bytes of requests that have not arrived whole
 }
 
 // New returns a Server with a Handler for each method, by its full name: "/package.Service/Method".

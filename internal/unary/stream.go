@@ -18,7 +18,7 @@ type stream struct {
 	whole    bool   // the peer sends no more
 	dead     bool   // the peer gave up, or was told to
 
-	window   int64  // bytes that the peer takes
+	window   int64  // bytes that the peer takes, beyond the connection's initial window; often below zero
 	answer   []byte // its body; what is before sent has gone
 	sent     int
 	trailers bool               // follow the body: it is a gRPC message
@@ -59,7 +59,7 @@ func (c *conn) begin(f *fields) (*stream, error) {
 		return nil, http2.StreamError{StreamID: f.id, Code: http2.ErrCodeRefusedStream} // it was not begun, and may be sent again
 	}
 	s := c.newStream()
-	s.id, s.request, s.window, s.whole, s.dead = f.id, c.server.request(c.ctx, f), c.initial, f.end, false
+	s.id, s.request, s.whole, s.dead = f.id, c.server.request(c.ctx, f), f.end, false
 	c.streams[f.id] = s
 	return s, nil
 }
@@ -97,15 +97,13 @@ func (c *conn) data(f *http2.DataFrame) error {
 	return c.complete(s, message)
 }
 
-// arrived keeps the flow control's books.
+// arrived keeps the flow control's books. Of the connection's window the peer has back what was read, at once: only that of
+// each stream holds it back.
 func (c *conn) arrived(f *http2.DataFrame) (*stream, error) {
 	n := int64(f.Length)
-	if c.credit -= n; c.credit < 0 {
-		return nil, http2.ConnectionError(http2.ErrCodeFlowControl)
-	}
 	if c.consumed += n; c.consumed >= connWindow/2 {
 		_ = c.framer.WriteWindowUpdate(0, uint32(c.consumed))
-		c.credit, c.consumed = c.credit+c.consumed, 0
+		c.consumed = 0
 	}
 	s := c.streams[f.StreamID]
 	switch {
@@ -129,9 +127,10 @@ func (c *conn) keep(s *stream, piece []byte) {
 	}
 	s.body = append(s.body, piece...)
 	c.buffered += len(piece)
+	inAll := c.server.buffered.Add(int64(len(piece)))
 	limit := c.server.options.MaxRequestBytes
 	tooLarge := len(s.body) > prefix+limit || len(s.body) >= prefix && int64(binary.BigEndian.Uint32(s.body[1:])) > int64(limit)
-	if tooLarge || c.buffered > maxBuffered {
+	if tooLarge || c.buffered > maxBuffered || inAll > maxBufferedInAll {
 		c.respond(s, nil, status.Errorf(codes.ResourceExhausted, "the message, or what is on its way altogether, is too large: one may have %d bytes", limit))
 	}
 }
