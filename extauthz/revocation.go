@@ -216,6 +216,7 @@ func (c *RevocationCache) Revoke(id string, at time.Time) {
 func (c *RevocationCache) Forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	clear(c.readings) // as in Revoke
 	c.pushes++
 	c.entries.Purge()
 	c.unknown.Purge()

@@ -40,29 +40,38 @@ func TestAPushedRevocationIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestARevocationDuringAReadIsNotOverwrittenByWhatTheReadSaw(t *testing.T) {
-	w := newWorld(t)
-	id, text := w.mint(t, time.Hour)
-	reading, goOn := make(chan struct{}), make(chan struct{})
-	var first atomic.Bool
-	hold := func() {
-		if first.CompareAndSwap(false, true) {
-			close(reading)
-			<-goOn
-		}
-	}
-	w.store.hold.Store(&hold)
-	var wg sync.WaitGroup
-	wg.Go(func() { w.ask(t, text) }) // may be allowed: it asked before the revocation
-	<-reading
-	w.revoke(t, id)
-	w.cache.Revoke(id, w.Now())
-	if d := w.ask(t, text); d.Allowed() {
-		t.Error("a request after the revocation was served by a read from before it")
-	}
-	close(goOn)
-	wg.Wait()
-	if d := w.ask(t, text); d.Allowed() {
-		t.Error("the old answer was kept")
+	for name, hear := range map[string]func(w *world, id string){
+		"its push came":    func(w *world, id string) { w.cache.Revoke(id, w.Now()) },
+		"pushes were lost": func(w *world, _ string) { w.cache.Forget() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			id, text := w.mint(t, time.Hour)
+			reading, goOn := make(chan struct{}), make(chan struct{})
+			var first atomic.Bool
+			hold := func() {
+				if first.CompareAndSwap(false, true) {
+					close(reading)
+					<-goOn
+				}
+			}
+			w.store.hold.Store(&hold)
+			var wg sync.WaitGroup
+			wg.Go(func() { w.ask(t, text) }) // may be allowed: it asked before the revocation
+			<-reading
+			w.revoke(t, id)
+			hear(w, id)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if d := w.door.Decide(ctx, extauthz.Request{Authorization: lines("Bearer " + text)}); d.Reason != extauthz.ReasonRevoked {
+				t.Errorf("a request after the revocation: %s", d.Reason)
+			}
+			close(goOn)
+			wg.Wait()
+			if d := w.ask(t, text); d.Allowed() {
+				t.Error("the old answer was kept")
+			}
+		})
 	}
 }
 
