@@ -127,6 +127,10 @@ func newDoor(store keystore.Store, names keyNameFlags, f doorFlags, spans *telem
 	if err != nil {
 		return nil, fmt.Errorf("--header-prefix: %w", err)
 	}
+	decisions, err := extauthz.NewDecisionLog(logs.decisions, extauthz.LogRates{Allows: f.LogAllows, Denials: f.LogDenials}, time.Now, telemetry.TraceID)
+	if err != nil {
+		return nil, err
+	}
 	d := &door{spans: spans, store: store, log: logs.rest, keys: key.NewKeySet(store, time.Now)}
 	d.revoked, err = extauthz.NewRevocationCache(store, extauthz.RevocationOptions{TTL: f.RevocationCacheTTL, Size: f.RevocationCacheSize, Now: time.Now})
 	if err != nil {
@@ -135,10 +139,7 @@ func newDoor(store keystore.Store, names keyNameFlags, f doorFlags, spans *telem
 	verifier := key.NewVerifier(d.keys, names.KeyIssuer, names.KeyAudience, time.Now)
 	d.verified, err = extauthz.NewVerifiedCache(verifier, f.VerifiedCacheSize, time.Now)
 	if err != nil {
-		return nil, err
-	}
-	decisions, err := extauthz.NewDecisionLog(logs.decisions, extauthz.LogRates{Allows: f.LogAllows, Denials: f.LogDenials}, time.Now, telemetry.TraceID)
-	if err != nil {
+		d.revoked.Close()
 		return nil, err
 	}
 	authorizer := extauthz.NewAuthorizer(d.verified, d.revoked, time.Now)
