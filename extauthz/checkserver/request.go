@@ -36,7 +36,7 @@ func decode(wire []byte, names gateway.Headers) question {
 
 // clone returns a copy that does not need the wire form.
 func (q *question) clone() question {
-	return question{q.Presented.Clone(), bytes.Clone(q.method), bytes.Clone(q.path)}
+	return question{q.Clone(), bytes.Clone(q.method), bytes.Clone(q.path)}
 }
 
 // asked is what the log tells of it.
