@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -16,6 +17,9 @@ func (a askers) openLoop(ctx context.Context, o options, m *machine, s *sequence
 	if err != nil {
 		return 0, err
 	}
+	// A connection that sleeps until its turn keeps its P until Go's sysmon looks, which may be ten milliseconds (see sleepUntil):
+	// with one to spare for each, no answer waits for that.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + len(a)))
 	every := time.Duration(len(a)) * time.Second / time.Duration(perSecond) // on each connection
 	began := time.Now()
 	from, to := began.Add(o.settle), began.Add(o.settle+o.paced)
