@@ -9,18 +9,19 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 
 	"sallyport/internal/keystore"
 	"sallyport/internal/telemetry"
 	"sallyport/internal/telemetry/collectortest"
+	"sallyport/internal/unary"
 )
 
 const (
@@ -250,11 +251,16 @@ func TestGRPCCallsButHealthChecksAreTraced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refuse := func(any, grpc.ServerStream) error { return errors.New("no") }
-	server := grpc.NewServer(grpc.StatsHandler(tr.GRPCServer()), grpc.UnknownServiceHandler(refuse))
-	healthv1.RegisterHealthServer(server, health.NewServer())
-	go server.Serve(l) //nolint:errcheck // Stop ends it
-	defer server.Stop()
+	const check = "/envoy.service.auth.v3.Authorization/Check"
+	server := unary.New(map[string]unary.Handler{
+		check:                                func(context.Context, []byte) ([]byte, unary.Later, error) { return nil, nil, errors.New("no") },
+		healthv1.Health_Check_FullMethodName: func(context.Context, []byte) ([]byte, unary.Later, error) { return nil, nil, nil },
+	}, unary.Options{MaxRequestBytes: 1 << 10, Metadata: []string{"traceparent"}, ConnectionAge: time.Hour, Drain: time.Second, Stats: tr.GRPCServer()})
+	serving, stop := context.WithCancel(t.Context())
+	var ended sync.WaitGroup
+	ended.Go(func() { _ = server.Serve(serving, l) })
+	defer ended.Wait()
+	defer stop()
 	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -264,7 +270,7 @@ func TestGRPCCallsButHealthChecksAreTraced(t *testing.T) {
 	if _, err := healthv1.NewHealthClient(conn).Check(ctx, &healthv1.HealthCheckRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.Invoke(ctx, "/envoy.service.auth.v3.Authorization/Check", &healthv1.HealthCheckRequest{}, &healthv1.HealthCheckResponse{}); err == nil {
+	if err := conn.Invoke(ctx, check, &healthv1.HealthCheckRequest{}, &healthv1.HealthCheckResponse{}); err == nil {
 		t.Error("it was not refused")
 	}
 	if got := spans(t, tr, c); !slices.Equal(got, []string{"sallyport-test envoy.service.auth.v3.Authorization/Check"}) || c.Spans()[0].Trace != traceID {
