@@ -3,7 +3,6 @@ package keystore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -38,13 +37,7 @@ func (s *postgresStore) Key(ctx context.Context, id string) (r Record, err error
 		r, err = scanPostgresKey(s.db.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE id = $1", id))
 		return err
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return Record{}, ErrNotFound
-	}
-	if err != nil {
-		return Record{}, fmt.Errorf("read key: %w", err)
-	}
-	return r, nil
+	return oneKey(r, err, "read key")
 }
 
 func (s *postgresStore) Introspect(ctx context.Context, id string) (i Introspection, err error) {
@@ -55,13 +48,7 @@ func (s *postgresStore) Introspect(ctx context.Context, id string) (i Introspect
 		i, err = scanPostgresIntrospection(s.db.QueryRowContext(ctx, "SELECT "+introspectedColumns+" FROM keys WHERE id = $1", id), id)
 		return err
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return Introspection{}, ErrNotFound
-	}
-	if err != nil {
-		return Introspection{}, fmt.Errorf("introspect key: %w", err)
-	}
-	return i, nil
+	return oneKey(i, err, "introspect key")
 }
 
 func (s *postgresStore) Keys(ctx context.Context) ([]Record, error) {

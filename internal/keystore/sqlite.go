@@ -60,8 +60,6 @@ func (s *sqliteStore) Ping(ctx context.Context) error {
 	return nil
 }
 
-const keyColumns = "id, kind, namespace, tenant, agent, session, pod_uid, service_account, note, secret_hash, created_at, expires_at, revoked_at, revoked_for, pod_namespace, regime"
-
 func (s *sqliteStore) AddKey(ctx context.Context, r Record) error {
 	regime, err := marshalRegime(r.Regime)
 	if err != nil {
@@ -79,13 +77,7 @@ func (s *sqliteStore) AddKey(ctx context.Context, r Record) error {
 
 func (s *sqliteStore) Key(ctx context.Context, id string) (Record, error) {
 	r, err := scanKey(s.db.Read.QueryRowContext(ctx, "SELECT "+keyColumns+" FROM keys WHERE id = ?", id))
-	if errors.Is(err, sql.ErrNoRows) {
-		return Record{}, ErrNotFound
-	}
-	if err != nil {
-		return Record{}, fmt.Errorf("read key: %w", err)
-	}
-	return r, nil
+	return oneKey(r, err, "read key")
 }
 
 func (s *sqliteStore) Keys(ctx context.Context) ([]Record, error) {

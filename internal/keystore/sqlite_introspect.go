@@ -4,15 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"sync"
 )
 
 // introspectors leaves half of a file's connections to lists and watches.
 const introspectors = 4
-
-// introspectedColumns are what Introspect reads; the id is known.
-const introspectedColumns = "kind, namespace, tenant, agent, session, secret_hash, expires_at, revoked_at"
 
 // introspections reads keys on goroutines that last. On a caller's own, each read would start two more that only watch the
 // caller's context, one in the driver and one in database/sql, and would make a young stack grow, as deep as SQLite calls.
@@ -85,13 +81,7 @@ func (s *introspections) await() error {
 
 func (s *sqliteStore) Introspect(ctx context.Context, id string) (Introspection, error) {
 	i, err := s.introspections.ask(ctx, id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return Introspection{}, ErrNotFound
-	}
-	if err != nil {
-		return Introspection{}, fmt.Errorf("introspect key: %w", err)
-	}
-	return i, nil
+	return oneKey(i, err, "introspect key")
 }
 
 func scanIntrospection(row scanner, id string) (Introspection, error) {
