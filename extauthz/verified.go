@@ -10,7 +10,6 @@ import (
 
 	"github.com/dgraph-io/ristretto/v2"
 
-	"sallyport/gateway"
 	"sallyport/internal/key"
 )
 
@@ -35,13 +34,13 @@ type VerifiedCache struct {
 // verified is what is needed to decide, and no more: there is one for each of many keys. It holds the whole digest: ristretto
 // tells keys apart by its first eight bytes, which an attacker could make collide.
 type verified struct {
-	digest   [sha256.Size]byte
-	identity gateway.Identity
-	expires  time.Time
+	digest  [sha256.Size]byte
+	owner   packedIdentity
+	expires time.Time
 }
 
 func (v *verified) claims() key.Claims {
-	id := v.identity
+	id := v.owner.identity()
 	return key.Claims{ID: id.KeyID, Namespace: id.Namespace, Tenant: id.Tenant, Agent: id.Agent, Session: id.Session, Expires: v.expires}
 }
 
@@ -81,7 +80,7 @@ func (v *VerifiedCache) Verify(ctx context.Context, presented []byte) (key.Claim
 	if err != nil {
 		return key.Claims{}, err
 	}
-	v.cache.Set(at.slot, verified{digest: at.digest, identity: compact(identityOf(claims)), expires: claims.Expires}, 1)
+	v.cache.Set(at.slot, verified{digest: at.digest, owner: pack(identityOf(claims)), expires: claims.Expires}, 1)
 	return claims, nil
 }
 

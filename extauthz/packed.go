@@ -2,14 +2,8 @@ package extauthz
 
 import "sallyport/gateway"
 
-// compact returns the same identity, with its texts in one piece of memory: a cache keeps one for each of many keys, and they
-// come from a database or a JSON object, each text by itself.
-func compact(id gateway.Identity) gateway.Identity {
-	p := pack(id)
-	return p.identity()
-}
-
-// packedIdentity is an identity that is half as large, and has one pointer.
+// packedIdentity is an identity that is half as large, with its texts in one piece of memory: a cache keeps one for each of
+// many keys, and they come from a database or a JSON object, each text by itself.
 type packedIdentity struct {
 	text                              string // namespace, session and key id; then tenant and agent, unless they are in the namespace
 	namespace, session, keyID, tenant uint32 // where each ends: tenant where it is, all others in text

@@ -6,7 +6,7 @@ import (
 	"sallyport/gateway"
 )
 
-func TestACompactIdentityIsTheSame(t *testing.T) {
+func TestAPackedIdentityIsTheSame(t *testing.T) {
 	for _, id := range []gateway.Identity{
 		{},
 		{Namespace: "agents:run-1", Tenant: "agents", Agent: "run-1", Session: "run-1-x7k2p", KeyID: "00ff"},
@@ -22,7 +22,8 @@ func TestACompactIdentityIsTheSame(t *testing.T) {
 		{Namespace: ":a", Agent: "a", KeyID: "k"},
 		{Namespace: "ä:日本", Tenant: "ä", Agent: "日本", Session: "\x00\xff", KeyID: "k"},
 	} {
-		if got := compact(id); got != id {
+		packed := pack(id)
+		if got := packed.identity(); got != id {
 			t.Errorf("%+v became %+v", id, got)
 		}
 	}
