@@ -19,7 +19,7 @@ var mayImport = map[string][]string{
 	"gateway/xds":          {"gateway"},
 	"envoy":                {"gateway/xds"},
 	"envoy/envoytest":      {"envoy", "gateway/xds"},
-	"extauthz":             {"gateway", "internal/key", "internal/keystore"},
+	"extauthz":             {"gateway", "internal/key", "internal/keystore", "internal/lasting"},
 	"extauthz/checkserver": {"extauthz", "gateway", "internal/unary"},
 	"extauthz/httpcheck":   {"extauthz", "gateway"},
 	"extauthz/shut":        {}, // tests alone, which import what they need
@@ -35,7 +35,8 @@ var mayImport = map[string][]string{
 	"internal/heap":        {"internal/periodic"},
 	"internal/key":         {"internal/periodic"},
 	"internal/periodic":    {},
-	"internal/keystore":    {"internal/key", "internal/postgres", "internal/sqlite"},
+	"internal/keystore":    {"internal/key", "internal/lasting", "internal/postgres", "internal/sqlite"},
+	"internal/lasting":     {},
 	"internal/pgtest":      {}, // for tests
 	"internal/postgres":    {},
 	"internal/serve":       {},

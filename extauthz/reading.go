@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"sallyport/internal/keystore"
@@ -79,45 +78,12 @@ func (c *RevocationCache) read(r *reading) {
 	}
 }
 
-// readers do readings on goroutines that last: on one that has just begun, the stack would have to grow each time, as deep
-// as a database calls. A reading that finds all of them busy has a goroutine of its own, which ends with it.
-type readers struct {
-	read  func(*reading)
-	free  chan *reading
-	stop  chan struct{}
-	ended sync.WaitGroup
-	once  sync.Once
-}
-
-func startReaders(read func(*reading)) *readers {
-	s := &readers{read: read, free: make(chan *reading), stop: make(chan struct{})}
-	for range lastingReaders {
-		s.ended.Go(s.run)
-	}
-	return s
-}
-
-func (s *readers) run() {
-	for {
-		select {
-		case r := <-s.free:
-			s.read(r)
-		case <-s.stop:
-			return
-		}
-	}
-}
-
-// begin returns at once.
-func (s *readers) begin(r *reading) {
+// begin has a reading done, and returns at once. One that finds all who do them busy has a goroutine of its own, which
+// storeTimeout ends.
+func (c *RevocationCache) begin(r *reading) {
 	select {
-	case s.free <- r:
+	case c.readers.Give <- r:
 	default:
-		go s.read(r) // storeTimeout ends it
+		go c.read(r)
 	}
-}
-
-func (s *readers) close() {
-	s.once.Do(func() { close(s.stop) })
-	s.ended.Wait()
 }

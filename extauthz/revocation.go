@@ -11,6 +11,7 @@ import (
 
 	"sallyport/gateway"
 	"sallyport/internal/keystore"
+	"sallyport/internal/lasting"
 )
 
 // Defaults of RevocationOptions, and bounds that are not for tuning.
@@ -43,7 +44,7 @@ type RevocationOptions struct {
 // clock itself, and whose Add renews an entry.
 type RevocationCache struct {
 	store   KeyReader
-	readers *readers
+	readers *lasting.Crew[*reading]
 	now     func() time.Time
 	began   time.Time
 	ttl     atomic.Int64 // nanoseconds
@@ -71,13 +72,16 @@ func NewRevocationCache(store KeyReader, opts RevocationOptions) (*RevocationCac
 		return nil, fmt.Errorf("cache of unknown keys: %w", err)
 	}
 	c := &RevocationCache{store: store, now: opts.Now, began: opts.Now(), entries: entries, unknown: unknown, size: opts.Size, readings: map[string]*reading{}}
-	c.readers = startReaders(c.read)
+	c.readers = lasting.Start(lastingReaders, c.read)
 	c.ttl.Store(int64(opts.TTL))
 	return c, nil
 }
 
 // Close ends the cache's goroutines; the last of them when what it reads was read, or could not be.
-func (c *RevocationCache) Close() { c.readers.close() }
+func (c *RevocationCache) Close() {
+	c.readers.Stop()
+	c.readers.Wait()
+}
 
 // SetTTL changes the TTL for what is cached already too.
 func (c *RevocationCache) SetTTL(ttl time.Duration) error {
@@ -131,7 +135,7 @@ func (c *RevocationCache) Status(ctx context.Context, id string) (Status, error)
 	r, begin := c.join(ctx, id, now)
 	c.mu.Unlock()
 	if begin {
-		c.readers.begin(r)
+		c.begin(r)
 	}
 	return r.wait(ctx)
 }

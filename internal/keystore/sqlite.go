@@ -48,7 +48,7 @@ func openSQLite(ctx context.Context, path string, now func() time.Time) (*sqlite
 }
 
 func (s *sqliteStore) Close() error {
-	s.introspections.stop()
+	s.introspections.crew.Stop()
 	return errors.Join(s.db.Close(), s.introspections.await())
 }
 

@@ -4,21 +4,18 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"sync"
+
+	"sallyport/internal/lasting"
 )
 
 // introspectors leaves half of a file's connections to lists and watches.
 const introspectors = 4
 
 // introspections reads keys on goroutines that last. On a caller's own, each read would start two more that only watch the
-// caller's context, one in the driver and one in database/sql, and would make a young stack grow, as deep as SQLite calls.
-// So the caller watches its context itself.
+// caller's context, one in the driver and one in database/sql. So the caller watches its context itself.
 type introspections struct {
-	byID   *sql.Stmt
-	asked  chan question
-	closed chan struct{}
-	stop   func()
-	ended  sync.WaitGroup
+	byID *sql.Stmt
+	crew *lasting.Crew[question]
 }
 
 type question struct {
@@ -32,25 +29,15 @@ type answer struct {
 }
 
 func newIntrospections(byID *sql.Stmt) *introspections {
-	s := &introspections{byID: byID, asked: make(chan question), closed: make(chan struct{})}
-	s.stop = sync.OnceFunc(func() { close(s.closed) })
-	for range introspectors {
-		s.ended.Go(s.answer)
-	}
+	s := &introspections{byID: byID}
+	s.crew = lasting.Start(introspectors, s.answer)
 	return s
 }
 
-func (s *introspections) answer() {
-	for {
-		select {
-		case <-s.closed:
-			return
-		case q := <-s.asked:
-			// What bounds it is busy_timeout, and its caller does not wait longer than it wants to.
-			i, err := scanIntrospection(s.byID.QueryRowContext(context.Background(), q.id), q.id)
-			q.answer <- answer{i, err}
-		}
-	}
+func (s *introspections) answer(q question) {
+	// What bounds it is busy_timeout, and its caller does not wait longer than it wants to.
+	i, err := scanIntrospection(s.byID.QueryRowContext(context.Background(), q.id), q.id)
+	q.answer <- answer{i, err}
 }
 
 var errStoreClosed = errors.New("the key store is closed")
@@ -58,8 +45,8 @@ var errStoreClosed = errors.New("the key store is closed")
 func (s *introspections) ask(ctx context.Context, id string) (Introspection, error) {
 	answered := make(chan answer, 1)
 	select {
-	case s.asked <- question{id, answered}:
-	case <-s.closed:
+	case s.crew.Give <- question{id, answered}:
+	case <-s.crew.Stopped:
 		return Introspection{}, errStoreClosed
 	case <-ctx.Done():
 		return Introspection{}, ctx.Err()
@@ -72,10 +59,10 @@ func (s *introspections) ask(ctx context.Context, id string) (Introspection, err
 	}
 }
 
-// await returns when the goroutines have ended, after stop. It wants the file to be closed, so that none of them waits for
-// a connection.
+// await returns when the goroutines have ended, after they were told to. It wants the file to be closed, so that none of them
+// waits for a connection.
 func (s *introspections) await() error {
-	s.ended.Wait()
+	s.crew.Wait()
 	return s.byID.Close()
 }
 
